@@ -1,17 +1,17 @@
-//! Columns that hold a word or an id, and conditions on several columns.
+//! Reads columns that contain a word or an id, and makes conditions on several columns.
 
 use rusqlite::Row;
 
 use tiro_base::memory::MemoryId;
 use tiro_text::tuning::CHUNK_TOKENS;
 
-/// Returns the SQL condition that the memory `m` is a long answer: a message of an assistant that is longer than one
-/// chunk.
+/// Returns the SQL condition that the memory `m` is a long answer, which is a message of an assistant that is longer
+/// than one chunk.
 pub(crate) fn is_answer() -> String {
     format!("(m.kind = 'message' AND m.role IS 'assistant' AND m.tokens > {CHUNK_TOKENS})")
 }
 
-/// The columns of a memory `m` and of its session `s`, as `read/memories.rs` reads them.
+/// The columns of a memory `m` and of its session `s`, in the order in which `read/memories.rs` reads them.
 pub(crate) const MEMORY: &str =
     "m.id, m.seq, m.kind, m.provenance, m.text, s.name, m.ordinal, m.role, m.speaker, m.title,
     m.topic, m.source_id, m.path, m.branch, m.head_sha, m.time, m.importance, m.marked, m.tokens, m.indexed,
@@ -23,8 +23,8 @@ pub(crate) fn id(row: &Row<'_>, column: usize) -> rusqlite::Result<MemoryId> {
     word(row, column, MemoryId::parse)
 }
 
-/// Reads a column that holds a word, and parses the word with `parse`. Errors if `parse` doesn't know the word:
-/// only a damaged file, or the file of a newer Tiro, contains such a word.
+/// Reads a column that contains a word, and parses the word with `parse`. Errors if `parse` doesn't know the word. Only
+/// a damaged file, or the file of a newer Tiro, contains such a word.
 pub(crate) fn word<T>(
     row: &Row<'_>,
     column: usize,

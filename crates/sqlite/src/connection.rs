@@ -12,29 +12,29 @@ use super::errno;
 use crate::error::{Error, FAILED_DISK, Result};
 use tiro_base::error::{self, Kind, is_of_disk};
 
-/// How long a writer waits for other processes before it fails.
+/// The time that a writer waits for other processes before it fails.
 pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long to wait before checking again whether another call has finished its write.
+/// The pause before it is checked again whether another call has finished its write.
 pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
-/// The page cache of the writing connection, in KiB. Arbitrary: about the total size of the pages
-/// that one transaction of an import changes.
+/// The page cache of the writing connection, in KiB. Arbitrary: about the size of all pages that one transaction of an
+/// import changes.
 const CACHE_KIB: i64 = 4 * 1024;
 
 /// Lets SQLite move the log into the file when the last connection is closed.
 ///
-/// Call it only if the log is known to belong to the file that the connection has open. A connection that was
-/// opened just after another file was renamed into place would write the log of the old file into the new file.
+/// Call this only if the log is known to belong to the file that the connection has open. If the connection was opened
+/// just after another file was renamed to the path, SQLite would write the log of the old file into the new file.
 pub(crate) fn moves_log_at_close(connection: &Connection) -> Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
     Ok(())
 }
 
-/// Keeps SQLite from touching the log and the file when the connection is closed, because they may belong to others by
-/// now.
+/// Makes SQLite leave the log and the file unchanged when the connection is closed, because they may belong to others
+/// by now.
 pub(crate) fn keeps_log_at_close(connection: &Connection) {
-    // It fails for no open connection.
+    // This can't fail for an open connection.
     drop(connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true));
 }
 
@@ -42,8 +42,8 @@ pub(crate) fn connect_to(path: &Path, flags: OpenFlags) -> rusqlite::Result<Conn
     // Only a store in memory has a URI here. The path of a file is canonical, so it begins with `/`.
     let named = if path.starts_with("file:") { OpenFlags::SQLITE_OPEN_URI } else { OpenFlags::empty() };
     let opened = Connection::open_with_flags(path, flags | named | OpenFlags::SQLITE_OPEN_NO_MUTEX);
-    // SQLite doesn't say why it could not open the file. It is not opened here to find out: closing it again would
-    // release SQLite's locks.
+    // SQLite doesn't say why it could not open the file. The file is not opened here to find out the reason, because
+    // closing it again would release SQLite's locks.
     let connection = match opened {
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::CannotOpen) && is_writable(path) => {
             return Err(errno::failure_of_disk());
@@ -64,7 +64,8 @@ fn set_up(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "secure_delete", true)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
-    // A write moves its pages into the file itself, after it checked the log.
+    // SQLite doesn't move pages from the log into the file by itself: each write does this after it has checked the
+    // log.
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
     connection.set_prepared_statement_cache_capacity(64);
     // SQLite opens the file only when it runs the first statement.
@@ -85,7 +86,7 @@ pub(crate) fn is_writable(path: &Path) -> bool {
     path.metadata().is_ok_and(|found| !found.permissions().readonly())
 }
 
-/// A connection whose writes don't wait for the disk, until this is dropped.
+/// A connection whose writes don't wait for the disk until this value is dropped.
 pub(crate) struct Unsynced<'c>(&'c mut Connection);
 
 impl<'c> Unsynced<'c> {
@@ -111,20 +112,21 @@ impl DerefMut for Unsynced<'_> {
 
 impl Drop for Unsynced<'_> {
     fn drop(&mut self) {
-        // It fails in a transaction only, which the work has ended.
+        // This fails only within a transaction, and the work has ended its transaction.
         drop(self.0.pragma_update(None, "synchronous", "FULL"));
     }
 }
 
-/// The writing connection of a call: it waits for other processes only for what is left of [`BUSY_TIMEOUT`], until this
-/// is dropped. So the time that the call waited for other calls of this process counts too.
+/// The writing connection of a call. Until this value is dropped, it waits for other processes only for the rest of
+/// [`BUSY_TIMEOUT`]: the time that the call has waited for other calls of this process is subtracted.
 pub(crate) struct Waiting<'c>(MutexGuard<'c, Connection>);
 
 impl<'c> Waiting<'c> {
-    /// How long a call waits at least: others may write only for a moment. Longer than most writes take.
+    /// The minimum time that a call waits for other processes, which may write only for a moment. Most writes take
+    /// less.
     const LEAST: Duration = Duration::from_millis(100);
 
-    /// `began` is when the call began to wait.
+    /// `began` is the time when the call began to wait.
     pub(crate) fn since(began: Instant, connection: MutexGuard<'c, Connection>) -> Result<Waiting<'c>> {
         connection.busy_timeout(BUSY_TIMEOUT.saturating_sub(began.elapsed()).max(Self::LEAST))?;
         Ok(Waiting(connection))
@@ -147,13 +149,13 @@ impl DerefMut for Waiting<'_> {
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        // It fails for no open connection.
+        // This can't fail for an open connection.
         drop(self.0.busy_timeout(BUSY_TIMEOUT));
     }
 }
 
-/// Locks a mutex even if it is poisoned because a thread panicked. No code leaves the value of such a mutex
-/// half changed.
+/// Locks a mutex even if it is poisoned because a thread panicked. This is safe because no code leaves the value of
+/// such a mutex half changed.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -168,7 +170,7 @@ pub(crate) async fn blocking<T: Send + 'static>(
     Ok(done?)
 }
 
-/// Returns an error which says that the store at `path` can't be opened; its source is `error`.
+/// Returns an error that says that the store at `path` can't be opened. Its source is `error`.
 pub(crate) fn opening(path: &Path, error: Error) -> Error {
     let number = error.root::<std::io::Error>().and_then(std::io::Error::raw_os_error);
     let hint = match error.way_out() {

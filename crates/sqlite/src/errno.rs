@@ -1,8 +1,8 @@
 //! Asks SQLite whether the disk failed to read a file.
 //!
-//! SQLite reports a read that failed as damage (`SQLITE_CORRUPT`). Only its file handles know better, and they are
-//! reached through its C interface (<https://sqlite.org/c3ref/c_fcntl_begin_atomic_write.html>), so this file contains
-//! `unsafe`.
+//! SQLite reports a failed read as damage (`SQLITE_CORRUPT`). The real error is known only to its file handles, which
+//! are reached through its C interface (<https://sqlite.org/c3ref/c_fcntl_begin_atomic_write.html>), so this file
+//! contains `unsafe`.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -11,13 +11,13 @@ use rusqlite::{Connection, ffi};
 
 use tiro_base::error::is_of_disk;
 
-/// Returns the error that a read which failed should have given.
+/// Returns the error that SQLite should have reported for a failed read.
 pub(crate) fn failure_of_disk() -> rusqlite::Error {
     rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_IOERR_READ), None)
 }
 
-/// Returns whether the last error of the operating system, when `connection` opened or read its file or the log of it,
-/// was a failure of the disk.
+/// Returns whether the last error of the operating system was a failure of the disk. Errors of opening and reading the
+/// file and the log of `connection` are considered.
 #[expect(unsafe_code, reason = "SQLite hands out its files by pointers")]
 pub(crate) fn is_failure_of_disk(connection: &Connection) -> bool {
     let (mut of_file, mut of_log): (c_int, c_int) = (0, 0);

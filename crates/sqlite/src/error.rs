@@ -1,15 +1,15 @@
-//! The error within this engine: SQLite's errors in Tiro's words, and Tiro's own. What leaves the engine is a
-//! [`tiro_base::error::Error`].
+//! The error type within this engine: errors of SQLite in Tiro's words, and Tiro's own errors. Outside of the engine,
+//! errors are of the type [`tiro_base::error::Error`].
 //!
-//! SQLite's error and Tiro's are both types of other crates, so `?` can turn the one into the other only through a type
-//! of this one.
+//! The error types of SQLite and of Tiro are both defined in other crates, so `?` can convert between them only through
+//! a type of this crate.
 
 use std::fmt;
 use std::ops::Deref;
 
 use tiro_base::error::Kind;
 
-/// What to do after the disk failed.
+/// The hint for errors caused by a failure of the disk.
 pub(super) const FAILED_DISK: &str = "repeat the call; if it fails again, ask the user to check the disk";
 
 /// The result of the functions of this engine.
@@ -77,7 +77,7 @@ impl From<Error> for tiro_base::error::Error {
     }
 }
 
-/// As the cause of another error, what is wrapped counts.
+/// If this error is the cause of another error, the wrapped error becomes the cause.
 impl From<Error> for Box<dyn std::error::Error + Send + Sync> {
     fn from(error: Error) -> Box<dyn std::error::Error + Send + Sync> {
         error.0.into()

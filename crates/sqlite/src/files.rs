@@ -1,4 +1,4 @@
-//! The stores of an installation as SQLite's files in its data directory.
+//! The stores of an installation, as SQLite files in its data directory.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub struct SqliteFiles {
 }
 
 impl SqliteFiles {
-    /// Returns the stores in `data_dir`. Opens and makes nothing.
+    /// Returns the stores in `data_dir`. Doesn't open or make any file.
     pub fn new(data_dir: PathBuf) -> SqliteFiles {
         SqliteFiles { data_dir }
     }
@@ -78,7 +78,7 @@ impl Files for SqliteFiles {
         let rows = registry.all().await?;
         for row in &rows {
             let folder = assigned.iter().find(|(id, _)| *id == row.id).map(|(_, folder)| folder.clone());
-            // A project without a store gets one here when something is stored in it.
+            // If the project has no store yet, its store will be made in this folder.
             let folder = folder.unwrap_or_else(|| folder::name(&row.name, &row.id));
             registry.set_folder(&row.id, &folder).await?;
         }

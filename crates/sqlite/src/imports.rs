@@ -1,4 +1,4 @@
-//! Cursors, which say how much of a history an import has read.
+//! Stores cursors. A cursor says how much of a history an import has read.
 
 use rusqlite::OptionalExtension;
 

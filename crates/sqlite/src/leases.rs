@@ -1,6 +1,6 @@
-//! Leases: a lease gives one process the right to do some work, until the lease ends.
+//! Stores leases. A lease gives one process the right to do some work until the lease ends.
 //!
-//! A lease need not survive a power failure, since no process that holds one does.
+//! A lease need not survive a power failure, because no process that holds a lease survives it.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -41,7 +41,7 @@ impl SqliteStore {
         self.read(scope, move |inner, connection, _| {
             let held = held(connection, &name)?;
             let held = held.as_ref().map(|(holder, expires)| Held { holder, expires: *expires });
-            // Nobody is called so.
+            // No holder has an empty name, so this asks whether anybody holds the lease.
             Ok(!may_take(held, "", inner.clock.now()))
         })
         .await

@@ -1,9 +1,9 @@
 //! The store in SQLite: one database file for each project, in WAL mode, shared by many processes.
 //!
-//! Rows, text index and vectors change in one transaction, and a write returns only after it is durable. Every
-//! write is one short `BEGIN IMMEDIATE` transaction, in which nothing slow happens. A deferred transaction,
-//! which begins by reading, would often fail with "database is locked" at its first write if there are many
-//! writers. SQLite's calls block, so they run on blocking threads.
+//! Rows, text index and vectors change in one transaction, and a write returns only after it is durable. Every write is
+//! one short `BEGIN IMMEDIATE` transaction, in which nothing slow happens. With many writers, a deferred transaction,
+//! which begins by reading, would often fail with "database is locked" at its first write. SQLite's calls block, so
+//! they run on blocking threads.
 
 #![allow(
     clippy::missing_docs_in_private_items,
@@ -63,7 +63,7 @@ pub use files::SqliteFiles;
 pub use foreign::SqliteBackup;
 pub use registry::SqliteRegistry;
 
-/// The oldest SQLite that is free of the checkpoint race, which can corrupt a database in WAL mode.
+/// The first version of SQLite without the checkpoint race, which can corrupt a database in WAL mode.
 const OLDEST_SOUND_SQLITE: i32 = 3_051_003;
 
 /// The stores that this process opened.
@@ -71,7 +71,7 @@ static OPENED: Mutex<Vec<Weak<Inner>>> = Mutex::new(Vec::new());
 
 /// One open file of memories. Clones share its connections and its cache of vectors.
 ///
-/// [The module](crate) says what all methods of a store promise.
+/// The documentation of [the crate](crate) says what all methods of a store promise.
 #[derive(Clone)]
 pub struct SqliteStore {
     inner: Arc<Inner>,
@@ -93,7 +93,7 @@ struct Inner {
     clock: Clock,
 }
 
-/// How often this process found, or didn't find, an answer in the cache. These counts are not stored yet.
+/// Counts of cache hits and misses of this process that are not stored yet.
 #[derive(Clone, Copy, Debug, Default)]
 struct CacheUse {
     hits: i64,
@@ -101,12 +101,12 @@ struct CacheUse {
 }
 
 impl SqliteStore {
-    /// Opens the file at `path`, creating it and bringing its schema up to date as needed.
+    /// Opens the file at `path`. Creates it, or brings its schema up to date, if necessary.
     ///
-    /// If several processes open it at once, one creates or upgrades it and the others wait. Errors with
-    /// [`Kind::Store`] if the file can't be opened, is not a store, or comes from a newer Tiro and this one may
-    /// not write to it. Errors with [`Kind::Busy`] if an upgrade takes longer than five minutes. The file is
-    /// never renamed, replaced or repaired.
+    /// If several processes open the file at once, one of them creates or upgrades it, and the others wait. Errors with
+    /// [`Kind::Store`] if the file can't be opened, is not a store, or was upgraded by a newer Tiro so that this
+    /// program may not write to it. Errors with [`Kind::Busy`] if an upgrade takes longer than five minutes. The file
+    /// is never renamed, replaced or repaired.
     pub fn open(path: &Path, flavour: Flavour, project: ProjectId) -> Result<SqliteStore> {
         if rusqlite::version_number() < OLDEST_SOUND_SQLITE {
             let version = rusqlite::version();
@@ -116,7 +116,7 @@ impl SqliteStore {
         if let Some(parent) = path.parent() {
             private::create_dir(parent)?;
         }
-        /// How many times to try to open a file that is replaced during the opening.
+        /// The number of attempts to open a file that is replaced during the opening.
         const ATTEMPTS: usize = 3;
         SqliteStore::close_former(path)?;
         let turn = SqliteStore::turn(path)?;
@@ -130,13 +130,13 @@ impl SqliteStore {
         open().map_err(|error| damage::judge_opening(path, error))
     }
 
-    /// Closes what this process opened of the file at `path` before, if it is not current any more. SQLite shares the
-    /// index of the log among all connections of a process to a file, so a connection that is left would lead new ones
-    /// to a removed log.
+    /// Closes the connections that this process opened to a former file at `path`. SQLite shares the index of the log
+    /// among all connections of a process to a file, so an old connection would lead new ones to a removed log.
     ///
     /// Errors with [`Kind::Busy`] if calls still use such a connection.
     fn close_former(path: &Path) -> Result<()> {
-        /// Longer than most calls use a connection. A call that waits for this one to open the store can't end before.
+        /// The time to wait for such calls. Most calls use a connection for a shorter time. The time is limited because
+        /// a call that waits for this one to open the store can't end before.
         const PATIENCE: Duration = Duration::from_secs(3);
         let opened = connection::lock(&OPENED).clone();
         for inner in opened.iter().filter_map(Weak::upgrade).filter(|inner| inner.path == path) {
@@ -153,10 +153,11 @@ impl SqliteStore {
         Ok(())
     }
 
-    /// Waits until this process may make the file or change its schema, which one process does at a time. If the log
-    /// was removed, one of the processes that have it open moves what is in it into the file before.
+    /// Waits until this process may make the file or change its schema, which only one process may do at a time. If the
+    /// log was removed, also waits until one of the processes that have it open has moved its content into the file.
     fn turn(path: &Path) -> Result<store_file::Turn> {
-        /// Longer than the idle worker of a server takes to notice that the log was removed.
+        /// The maximum waiting time. The idle worker of a server notices within a shorter time that the log was
+        /// removed.
         const PATIENCE: Duration = Duration::from_secs(15);
         let began = Instant::now();
         loop {
@@ -183,8 +184,8 @@ impl SqliteStore {
         project: ProjectId,
         turn: &store_file::Turn,
     ) -> Result<SqliteStore> {
-        // SQLite would create the file with the permissions that the umask leaves, and it gives the log the
-        // same permissions. So `fill` gets an empty file that already exists and is private.
+        // SQLite would create the file with the permissions that the umask leaves, and it gives the log the same
+        // permissions. So an empty private file is made first, and `fill` writes into it.
         let fill = |new: &Path| {
             let mut writer = connect(new, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
             moves_log_at_close(&writer)?;
@@ -199,7 +200,7 @@ impl SqliteStore {
         Ok(SqliteStore::of(path.to_owned(), flavour, project, store_file, writer))
     }
 
-    /// Makes an empty store in memory, called `name` within this process. It is gone when the process ends.
+    /// Makes an empty store in memory. It is called `name` within this process, and disappears when the process ends.
     pub fn blank(name: &str, flavour: Flavour, project: ProjectId) -> Result<SqliteStore> {
         let path = PathBuf::from(format!("file:/{name}-{flavour:?}?vfs=memdb"));
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
@@ -243,21 +244,21 @@ impl SqliteStore {
         &self.inner.path
     }
 
-    /// Returns whether the open file is still the one at its path: it wasn't removed, moved or replaced.
+    /// Returns whether the open file is still the file at its path, so that it was not removed, moved or replaced.
     pub fn is_current(&self) -> bool {
         self.inner.store_file.is_current()
     }
 
-    /// Closes the store's connections and drops its caches; later calls fail. A connection that a call is using is
+    /// Closes the store's connections and drops its caches. Later calls fail. A connection that a call is using is
     /// closed when the call ends. When the last process closes the store, SQLite moves the log into the file. If the
-    /// log was removed, what is in it is moved before, and nothing is closed if that is not possible yet.
+    /// log was removed, its content is moved into the file first; if this is not possible yet, nothing is closed.
     ///
     /// Returns whether the writing connection was closed.
     pub fn leave(&self) -> bool {
         if self.inner.store_file.is_released() {
             return true;
         }
-        // A connection that a call is using keeps what is in the log when the call fails.
+        // If a call is using the writing connection, the content of the log is saved when this call fails.
         if let Ok(writer) = self.inner.writer.try_lock()
             && !self.inner.keep_log(&writer)
         {
@@ -280,12 +281,12 @@ impl SqliteStore {
         true
     }
 
-    /// Closes the store as [`SqliteStore::leave`] does, waiting up to `patience` for calls that read and for one that
-    /// writes. Returns whether all connections are closed.
+    /// Like [`SqliteStore::leave`], but waits up to `patience` for running calls that read or write. Returns whether
+    /// all connections are closed.
     pub fn close(&self, patience: Duration) -> bool {
         let began = Instant::now();
         self.inner.readers.close(!self.is_current());
-        // SQLite moves the log into the file only if no other connection is open when the writing one is closed.
+        // SQLite moves the log into the file only if no other connection is open when the writing connection is closed.
         while self.inner.readers.are_lent() && began.elapsed() < patience {
             std::thread::sleep(LOOK_AGAIN);
         }
@@ -295,12 +296,12 @@ impl SqliteStore {
         self.inner.store_file.is_released() && !self.inner.readers.are_lent()
     }
 
-    /// Returns the clock that leases are measured by, for a test to set.
+    /// Returns the clock that is used for leases. Tests can set it.
     pub fn clock(&self) -> &Clock {
         &self.inner.clock
     }
 
-    /// Returns how many snapshots of the file at `path` this process has read, for a test to count.
+    /// Returns how many snapshots of the file at `path` this process has read. Used by tests.
     pub fn reads(path: &Path) -> u64 {
         let opened = connection::lock(&OPENED).clone();
         let own = opened.iter().filter_map(Weak::upgrade).filter(|inner| inner.path == path);
@@ -337,13 +338,13 @@ impl SqliteStore {
         self.inner.readers.rest();
     }
 
-    /// Errors with [`Kind::NotFound`] if the scope is of another project.
+    /// Errors with [`Kind::NotFound`] if the scope names another project.
     fn admit(&self, scope: &Scope) -> tiro_base::error::Result<()> {
         tiro_store::decide::scope::admits(&self.inner.project, scope)
     }
 
-    /// Moves the log into the file, so that a copy of only this file is complete. Does nothing while another
-    /// call reads or writes.
+    /// Moves the log into the file, so that a copy of the file alone is complete. Does nothing while another call reads
+    /// or writes.
     pub async fn rest(&self, scope: &Scope) -> tiro_base::error::Result<()> {
         self.admit(scope)?;
         let store = self.clone();

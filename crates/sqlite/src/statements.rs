@@ -1,5 +1,5 @@
-//! The statements in memories, by which later values replace earlier ones, and the facts that were extracted from
-//! messages.
+//! Stores the statements in memories, through which later values replace earlier ones, and the facts that were
+//! extracted from messages.
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
@@ -131,13 +131,13 @@ pub(crate) fn noted(connection: &Connection, session: i64) -> Result<i64> {
         .query_row([session], |row| row.get(0))?)
 }
 
-/// Stores a statement, with the subject that it shares with another one.
+/// Stores a statement, with the subject that it shares with another statement.
 fn add(connection: &Connection, scope: &Scope, new: &NewStatement) -> Result<()> {
     let Statement { memory, number, start, end, voice, value, words, time, .. } = &new.statement;
     let subject: Option<i64> = match new.same_as {
         None => None,
         Some((memory, number)) => {
-            // What is private replaces nothing that is shared, which others would notice.
+            // A private statement doesn't replace a shared one, because others would notice this.
             let other = (memory.in_store(), number, new.statement.memory.in_store());
             connection
                 .prepare_cached(

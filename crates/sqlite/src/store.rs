@@ -1,4 +1,4 @@
-//! What a store of SQLite does, by the names of the traits. The methods are in the files of their subjects.
+//! Implements the traits of a store by calling methods of the same names, which are in the files of their subjects.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -26,8 +26,8 @@ use tiro_store::{
 };
 use tiro_text::words::Term;
 
-/// The traits are not imported here: `SqliteStore::$name` then means the method of that name in the file of its subject, and
-/// the compiler reports one that is missing, instead of a method that calls itself.
+/// The traits are not imported here, so that `SqliteStore::$name` means the method in the file of its subject. If that
+/// method is missing, the compiler reports it; otherwise the method of the trait would call itself.
 macro_rules! delegate {
     ($($subject:ident { $($name:ident($($argument:ident: $type:ty),*) -> $answer:ty;)+ })+) => {$(
         #[async_trait]
@@ -77,7 +77,7 @@ impl tiro_store::Lifecycle for SqliteStore {
     }
 
     async fn tend(&self, scope: &Scope, work: Upkeep) -> Result<bool> {
-        /// How many sums a step computes. It takes some tens of milliseconds. Arbitrary.
+        /// The number of sums that a step computes, which takes some tens of milliseconds. Arbitrary.
         const SUMS_AT_ONCE: usize = 1_000;
         match work {
             Upkeep::Index => self.reindex_text(scope).await,

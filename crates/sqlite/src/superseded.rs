@@ -1,7 +1,8 @@
-//! Memories that later ones replaced: by request, or because a later statement has another value.
+//! Memories that later memories replaced, either by request, or because a later statement has another value.
 //!
-//! Whether a memory is superseded is decided when it is read. So it depends only on living memories: if the memory that
-//! replaced it is forgotten, it holds again, and if that memory is restored, it is superseded again.
+//! Whether a memory is superseded is decided when it is read. So the decision depends only on living memories. If the
+//! replacing memory is forgotten, the replaced memory holds again. If the replacing memory is restored, the other one
+//! is superseded again.
 
 use std::collections::HashSet;
 
@@ -19,7 +20,7 @@ use tiro_base::memory::{MemoryId, MemoryKey};
 use tiro_base::scope::{Scope, SessionId};
 use tiro_store::Superseded;
 
-/// The columns of the memory `m` that replaced another one.
+/// The columns of the memory `m`, which replaced another memory.
 const BY: &str = "m.id, m.seq, m.time, (SELECT name FROM sessions WHERE seq = m.session), m.ordinal";
 
 impl SqliteStore {
@@ -67,9 +68,9 @@ pub(crate) fn superseded(
     Ok(found)
 }
 
-/// Records that the memory `newer` of a part replaces the memories `older` that the reader sees. If not `is_strict`,
-/// those that can't be replaced are
-/// skipped: a derived memory must not fail because another was forgotten.
+/// Records that the memory `newer` of a part replaces the memories `older`, which the reader sees. Unless `is_strict`
+/// is true, memories that can't be replaced are skipped: storing a derived memory must not fail because another memory
+/// was forgotten.
 ///
 /// Errors with [`Kind::NotFound`](tiro_base::error::Kind::NotFound) if one of `older` is not a living memory of the
 /// scope, and with [`Kind::BadInput`](tiro_base::error::Kind::BadInput) if one of them is `newer` or replaces it.
@@ -119,8 +120,8 @@ pub(super) fn supersede(
     Ok(())
 }
 
-/// Returns those of `keys` that something may have replaced: most are neither replaced by request nor have a statement
-/// that shares its subject, and this asks for all of them at once.
+/// Returns those of `keys` that may have been replaced. This is a fast first check for all keys at once: most memories
+/// were not replaced by request, and have no statement that shares its subject with another.
 fn may_be_superseded(
     connection: &Connection,
     scope: &Scope,
@@ -148,8 +149,8 @@ pub(super) fn row_of(connection: &Connection, owner: &str, id: &MemoryId) -> Res
         .optional()?)
 }
 
-/// Records that the memory in row `newer` replaces the memory in row `memory`. Returns false, and does nothing, if
-/// `memory` replaces `newer` itself, directly or through others.
+/// Records that the memory in row `newer` replaces the memory in row `memory`. If `memory` itself replaces `newer`,
+/// directly or through others, does nothing and returns false.
 pub(super) fn link(connection: &Connection, memory: i64, newer: i64) -> Result<bool> {
     let is_circle = memory == newer
         || connection
@@ -168,8 +169,8 @@ pub(super) fn link(connection: &Connection, memory: i64, newer: i64) -> Result<b
     Ok(!is_circle)
 }
 
-/// The query for the statements of the memory `?1`. Those of a fact that was extracted from a message are the
-/// statements of the message that the fact repeats.
+/// The query for the statements of the memory `?1`. If the memory is a fact that was extracted from a message, these
+/// are the statements of the message that the fact repeats.
 ///
 /// `CROSS JOIN` begins with the memory. Otherwise SQLite may read all memories of the owner.
 const OWN: &str = "
@@ -208,7 +209,7 @@ fn latest_sql(conditions: &Conditions) -> String {
     )
 }
 
-/// Returns the living memory that replaced the whole memory `key` by request, the latest of several.
+/// Returns the living memory that replaced the whole memory `key` by request. If there are several, returns the latest.
 fn by_request(
     connection: &Connection,
     conditions: &Conditions,
@@ -223,13 +224,13 @@ fn by_request(
 }
 
 /// Returns the statements of the memory `key` that have another value than the latest living statement of their
-/// subject. A fact that was extracted from a message is superseded with the statement that it repeats.
+/// subject. A fact that was extracted from a message is superseded together with the statement that it repeats.
 fn by_statements(
     connection: &Connection,
     conditions: &Conditions,
     key: MemoryKey,
 ) -> Result<Vec<Superseded>> {
-    /// The key, the subject, the time and the value of a statement, its bytes, and its words.
+    /// The key, the subject, the time, the value, the range of bytes, and the words of a statement.
     type Own = (i64, i64, i64, String, Option<i64>, Option<i64>, String);
     let own: Vec<Own> = connection
         .prepare_cached(OWN)?

@@ -1,5 +1,5 @@
-//! Runs work in transactions: a read in one snapshot, a write in one immediate transaction that is durable when it
-//! returns.
+//! Runs reads and writes in transactions. A read uses one snapshot. A write is one immediate transaction, and is
+//! durable when the call returns.
 
 use std::sync::TryLockError;
 use std::time::{Duration, Instant};
@@ -15,13 +15,13 @@ use crate::read::parts;
 use tiro_base::error::{self, Kind};
 use tiro_base::scope::Scope;
 
-/// The maximum number of bytes that the WAL may have after a write; a longer WAL is emptied. With small writes,
-/// the WAL stays a little shorter than that.
+/// The maximum number of bytes of the WAL after a write. A longer WAL is emptied. With small writes, the WAL stays a
+/// little shorter than this.
 const LONGEST_LOG: u64 = 4_350_000;
 
 impl SqliteStore {
-    /// Runs `work` on a reading connection, on a blocking thread, in one snapshot of the file. `work` sees what the reader
-    /// of the scope may see ([`parts::show`]).
+    /// Runs `work` on a reading connection, on a blocking thread, in one snapshot of the file. `work` sees only rows
+    /// that the reader of the scope may see ([`parts::show`]).
     ///
     /// Errors with [`Kind::Busy`] if `work` takes longer than [`OLDEST`](super::file::readers::OLDEST).
     pub(crate) async fn read<T: Send + 'static>(
@@ -32,8 +32,8 @@ impl SqliteStore {
         self.read_parts(scope, work, |whole, _| whole).await
     }
 
-    /// Does as [`SqliteStore::read`] for `work` of several parts, some of which may fail. Afterwards, `told` makes the
-    /// answer of the parts; it also gets a function that returns what is behind the error of a part.
+    /// Like [`SqliteStore::read`], but for `work` that returns several parts, some of which may fail. Afterwards,
+    /// `told` makes the result from the parts. It also gets a function that returns the real reason of a part's error.
     pub(crate) async fn read_parts<P, T: Send + 'static>(
         &self,
         scope: &Scope,
@@ -47,8 +47,8 @@ impl SqliteStore {
         self.read_tables(scope, seen, told).await
     }
 
-    /// Like [`SqliteStore::read`], but `work` reads the tables as they are, also what others keep private: it is upkeep,
-    /// or says itself which rows it means.
+    /// Like [`SqliteStore::read`], but `work` sees all rows of the tables, including private rows of others. For
+    /// upkeep, and for work that selects the right rows itself.
     pub(crate) async fn read_all<T: Send + 'static>(
         &self,
         scope: &Scope,
@@ -70,7 +70,7 @@ impl SqliteStore {
             let inner = &store.inner;
             inner.store_file.check()?;
             let mut reader = inner.readers.lend(turn)?;
-            // Again, since the file may have been replaced before the connection was opened.
+            // This is checked again, because the file may have been replaced before the connection was opened.
             inner.store_file.check()?;
             moves_log_at_close(&reader)?;
             let snapshot = reader.transaction().map_err(Error::from);
@@ -100,8 +100,8 @@ impl SqliteStore {
         .await
     }
 
-    /// Like [`SqliteStore::write`], but doesn't wait for the disk: after a power failure the changes may be gone,
-    /// though not after the end of a process. Other processes see them when this method returns.
+    /// Like [`SqliteStore::write`], but doesn't wait for the disk. The changes may be lost after a power failure, but
+    /// not after the end of a process. Other processes see the changes when this method returns.
     pub(crate) async fn write_unsynced<T: Send + 'static>(
         &self,
         scope: &Scope,
@@ -119,8 +119,7 @@ impl SqliteStore {
 
     /// Waits until a write could begin, but no longer than `patience`.
     ///
-    /// Errors with [`Kind::Busy`] if other processes, or other calls of this process, write during all that
-    /// time.
+    /// Errors with [`Kind::Busy`] if other processes, or other calls of this process, write during this whole time.
     pub async fn await_turn(&self, scope: &Scope, patience: Duration) -> error::Result<()> {
         self.admit(scope)?;
         let store = self.clone();
@@ -146,8 +145,8 @@ impl SqliteStore {
 }
 
 impl Inner {
-    /// Runs `work` in one immediate transaction of `writer`, and `moves` its pages into the file too. If the log was
-    /// removed meanwhile, keeps what is in it.
+    /// Runs `work` in one immediate transaction of `writer`. If `moves` is true, also moves the pages of the
+    /// transaction into the file. If the log was removed meanwhile, saves its content.
     pub(crate) fn write<T>(
         &self,
         writer: &mut Connection,
@@ -161,15 +160,16 @@ impl Inner {
         written
     }
 
-    /// Keeps what is in the log, if it was removed, replaced or cut. Returns false if that is not possible yet.
+    /// Saves the content of the log if the log was removed, replaced or cut. Returns false if this is not possible yet.
     pub(crate) fn keep_log(&self, writer: &Connection) -> bool {
         // This finds out whether the log was cut.
         let whole = Checkpoint::Count.run(writer).and_then(|filled| self.store_file.check_length(filled));
         (whole.is_ok() && self.store_file.is_current()) || self.store_file.rescue(writer)
     }
 
-    /// Returns `error`, unless SQLite reports damage or a failure of the disk in it: then finds out, through
-    /// `connection`, whether the log was removed, replaced or cut, which looks like both, or the file is damaged.
+    /// Finds the real reason of `error`, if SQLite reports damage or a failure of the disk. A log that was removed,
+    /// replaced or cut looks like either, so this is checked through `connection`, and then whether the file is
+    /// damaged. Returns other errors unchanged.
     fn explained(&self, connection: &Connection, error: Error) -> Error {
         if !damage::may_be_cut(&error) {
             return error;
@@ -178,12 +178,13 @@ impl Inner {
         let lost = filled.map_or(Ok(()), |filled| self.store_file.check_length(filled));
         lost.and_then(|()| self.store_file.check_current()).err().unwrap_or_else(|| {
             let judged = self.damage.judge(&self.path, error);
-            // The log may have been replaced just before the check, which then read what doesn't belong together.
+            // If the log was replaced just before the check, the check read pages that don't belong together.
             self.store_file.check_current().err().unwrap_or(judged)
         })
     }
 
-    /// Once the pages of the transaction are in the file too, a log that is removed or cut takes nothing with it.
+    /// Runs the transaction once. As soon as its pages are in the file too, nothing is lost if the log is removed or
+    /// cut.
     fn write_once<T>(
         &self,
         writer: &mut Connection,
@@ -200,7 +201,7 @@ impl Inner {
         transaction.commit()?;
         let mut filled = Checkpoint::Count.run(writer)?;
         if moves {
-            // What would be moved from a log that was cut are zeros.
+            // If the log was cut, moving its pages would write zeros into the file.
             self.store_file.check_length(filled)?;
             filled = self.move_pages(writer, filled);
         }
@@ -209,13 +210,13 @@ impl Inner {
         Ok(answer)
     }
 
-    /// Moves the pages that are in the log when it is `wanted` into the file. Waits a moment for readers that need some
-    /// of them where they are, and for other processes that move them. Returns how the log is filled then; others may
-    /// have added pages.
+    /// Moves the pages that the log has in the state `wanted` into the file. Waits a moment for readers that need some
+    /// of these pages in the log, and for other processes that move pages. Returns the new state of the log, to which
+    /// others may have added pages.
     ///
-    /// The changes are in the log, also if they can't be moved, for example because the disk is full.
+    /// Even if pages can't be moved, for example because the disk is full, the changes are in the log.
     fn move_pages(&self, writer: &Connection, wanted: Filled) -> Filled {
-        /// Longer than most reads take.
+        /// The maximum time to wait. Most reads take less.
         const PATIENCE: Duration = Duration::from_millis(100);
         let (began, mut filled) = (Instant::now(), wanted);
         loop {
@@ -228,22 +229,22 @@ impl Inner {
         }
     }
 
-    /// Errors with [`Kind::Store`] if a newer Tiro upgraded the file so that this one may not write to it, or
-    /// if another store overwrote the file.
+    /// Errors with [`Kind::Store`] if a newer Tiro upgraded the file so that this program may not write to it, or if
+    /// another store overwrote the file.
     ///
-    /// Each write checks this in its transaction, since the file may change while a server runs for weeks.
+    /// Each write checks this in its transaction, because the file may change while a server runs for weeks.
     fn may_write(&self, transaction: &Connection) -> Result<()> {
         migrate::may_write(transaction, self.flavour)?;
         self.store_file.check_content(transaction)
     }
 
-    /// Empties the WAL if it is longer than `most` bytes; otherwise the WAL would keep the size that the
-    /// longest write gave it. Does nothing while others read.
+    /// Empties the WAL if it is longer than `most` bytes. Without this, the WAL would keep the size that it had after
+    /// the longest write. Does nothing while others read.
     pub(crate) fn shorten_log(&self, writer: &Connection, most: u64) {
         if !store_file::beside(&self.path, "-wal").metadata().is_ok_and(|log| log.len() > most) {
             return;
         }
-        // What would be moved from a log that was cut are zeros.
+        // If the log was cut, moving its pages would write zeros into the file.
         if Checkpoint::Count.run(writer).and_then(|filled| self.store_file.check_length(filled)).is_err() {
             return;
         }

@@ -1,4 +1,4 @@
-//! Copies and checks of a store.
+//! Copies and checks a store.
 
 use std::path::Path;
 
@@ -21,9 +21,9 @@ impl SqliteStore {
     /// callers can read and write the store during the copying. The copy gets the name `target` only when it is
     /// complete and on the disk.
     ///
-    /// Returns what is damaged. The copy has it too, but damaged memories are not restored from it.
+    /// Returns the damage that was found. The copy has the same damage, but damaged memories are not restored from it.
     ///
-    /// Errors if `target` exists. Also errors if the store is damaged so that a copy of it could not be restored.
+    /// Errors if `target` exists. Also errors if the store is so damaged that a copy could not be restored.
     pub async fn back_up(&self, scope: &Scope, target: &Path) -> error::Result<Damage> {
         self.admit(scope)?;
         let (store, scope, target) = (self.clone(), scope.clone(), target.to_owned());
@@ -74,7 +74,7 @@ impl SqliteStore {
             )?;
             check.damage = verify::damage(&store.inner.path)?;
             if parts::has_private(&writer)? {
-                // The ids of what others keep private are not told.
+                // The ids of private memories of others are not reported.
                 let mut named = Vec::new();
                 for id in check.damage.memories.drain(..) {
                     if parts::row_of(&writer, &scope, &id)?.is_some() {
@@ -102,7 +102,8 @@ impl Inner {
     }
 }
 
-/// Removes what the reader doesn't see, also other tenants' memories, from the copied store, and checks it.
+/// Removes everything that the reader doesn't see, including other tenants' memories, from the copied store. Then
+/// checks the copy.
 fn keep_only(copy: &Path, scope: &Scope) -> Result<()> {
     let connection = crate::file::connect::connect(copy, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     crate::connection::moves_log_at_close(&connection)?;
@@ -113,7 +114,8 @@ fn keep_only(copy: &Path, scope: &Scope) -> Result<()> {
         return Err(Error::new(Kind::Store, format!("the store is damaged: {found}")));
     }
     let [shared, mine] = parts::both(scope);
-    // Cached answers are left out, since they can be made again; and texts of files, since they are not restored.
+    // Cached answers are left out, because they can be made again, and texts of files are left out, because they are
+    // not restored.
     for sql in [
         "DELETE FROM context_cache",
         "DELETE FROM embedding_cache",

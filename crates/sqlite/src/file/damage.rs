@@ -1,8 +1,8 @@
-//! Decides whether a store is damaged, after SQLite said so.
+//! Decides whether a store is really damaged after SQLite reported damage.
 //!
-//! SQLite calls a file damaged as soon as one page doesn't fit, which a passing fault of the disk may also cause. So
-//! "damaged" is said only after a check of the whole file found damage, and nothing is written until a check found
-//! none.
+//! SQLite reports damage as soon as one page is inconsistent, which can also be caused by a temporary fault of the
+//! disk. So an error says "damaged" only if a check of the whole file found damage. Until a check has found no damage,
+//! nothing is written.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,17 +15,17 @@ use crate::errno;
 use crate::error::{Error, Result};
 use tiro_base::error::{Kind, quoted};
 
-/// What a reader can do about damage. A model may read it, so it doesn't say how to replace the file.
+/// The hint for errors about damage. A model may read it, so it doesn't say how to replace the file.
 const WAY_OUT: &str = "leave its files as they are, and ask the user to run `tiro doctor`";
 
-/// Whether SQLite reported damage in an open store since the last check that found none.
+/// Records whether SQLite has reported damage in an open store since the last check without findings.
 #[derive(Debug, Default)]
 pub(crate) struct Damage {
     is_suspected: AtomicBool,
 }
 
 impl Damage {
-    /// Errors with [`Kind::Store`] if SQLite reported damage in the store at `path`, and a check finds some or fails.
+    /// Errors with [`Kind::Store`] if SQLite reported damage in the store at `path`, and a check finds damage or fails.
     pub(crate) fn check(&self, path: &Path) -> Result<()> {
         if !self.is_suspected.load(Ordering::Acquire) {
             return Ok(());
@@ -40,8 +40,8 @@ impl Damage {
         }
     }
 
-    /// Returns `error`, unless SQLite reports damage in it: then checks the store at `path`, and returns an error that
-    /// says what the check found.
+    /// If `error` is a report of damage by SQLite, checks the store at `path`, and returns an error with the result of
+    /// the check. Otherwise returns `error`.
     pub(crate) fn judge(&self, path: &Path, error: Error) -> Error {
         if !is_reported(&error) {
             return error;
@@ -54,8 +54,8 @@ impl Damage {
     }
 }
 
-/// Returns `error`, which came when the store at `path` was opened, unless SQLite reports damage in it and a check
-/// finds none or fails.
+/// Handles an `error` that occurred when the store at `path` was opened. If it is a report of damage by SQLite, and a
+/// check finds no damage or fails, returns another error. Otherwise returns `error`.
 pub(crate) fn judge_opening(path: &Path, error: Error) -> Error {
     if code(&error) != Some(DatabaseCorrupt) {
         return error;
@@ -67,12 +67,12 @@ pub(crate) fn judge_opening(path: &Path, error: Error) -> Error {
     }
 }
 
-/// Returns whether SQLite reports damage in `error`.
+/// Returns whether `error` is a report of damage by SQLite.
 pub(crate) fn is_reported(error: &Error) -> bool {
     matches!(code(error), Some(DatabaseCorrupt | NotADatabase))
 }
 
-/// Returns whether SQLite's `error` may come from a log that was cut: SQLite then reads less than it asks for.
+/// Returns whether SQLite's `error` may be caused by a log that was cut, so that SQLite reads less than it expects.
 pub(crate) fn may_be_cut(error: &Error) -> bool {
     is_reported(error) || code(error) == Some(SystemIoFailure)
 }
@@ -93,7 +93,7 @@ fn find(path: &Path) -> Result<bool> {
 
 /// Runs `check`, one of SQLite's checks of a file. Returns its lines about damage.
 ///
-/// Errors if the disk failed `connection`, now or before, since the check takes what can't be read for damaged.
+/// Errors if the disk failed for `connection`, now or before, because the check reports unreadable pages as damaged.
 pub(crate) fn lines(connection: &Connection, check: &str) -> Result<Vec<String>> {
     let checked = connection.prepare(check).and_then(|mut statement| {
         let lines = statement.query_map([], |row| row.get::<_, String>(0))?;

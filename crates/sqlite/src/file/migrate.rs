@@ -1,9 +1,9 @@
 //! Upgrades the schema of a file, or refuses a file that this program may not write.
 //!
-//! Migrations are numbered; new ones are added, and old ones never change. Each file records two schema
-//! versions: a program that knows version `min_reader` may read the file, and one that knows version
-//! `min_writer` may also write it. So after a migration that only adds to the schema, older servers continue to
-//! work. An existing file is copied before it is upgraded; the last two copies are kept.
+//! Migrations are numbered. New migrations are added, and old ones never change. Each file records two schema versions:
+//! a program that knows version `min_reader` may read the file, and a program that knows version `min_writer` may also
+//! write it. So older servers continue to work after a migration that only adds to the schema. An existing file is
+//! copied before it is upgraded; the last two copies are kept.
 
 use std::path::{Path, PathBuf};
 
@@ -24,8 +24,8 @@ const BACKUPS_KEPT: usize = 2;
 
 struct Migration {
     sql: &'static str,
-    /// After the migration, a program can read the file only if it knows this schema version. To write the
-    /// file, it has to know `min_writer`.
+    /// After the migration, a program may read the file only if it knows this schema version. To write the file, it
+    /// must know `min_writer`.
     min_reader: i32,
     min_writer: i32,
 }
@@ -131,8 +131,7 @@ pub(crate) fn newest(flavour: Flavour) -> i32 {
     migrations(flavour).len() as i32
 }
 
-/// Upgrades the file behind `connection` to the newest schema; writes nothing if the file already has that
-/// schema.
+/// Upgrades the file behind `connection` to the newest schema. Writes nothing if the file already has this schema.
 pub(crate) fn migrate(connection: &mut Connection, path: &Path, flavour: Flavour) -> Result<()> {
     let version = check(connection, path, flavour)?;
     if version >= newest(flavour) {
@@ -203,11 +202,11 @@ pub(crate) fn whose(connection: &Connection) -> rusqlite::Result<Whose> {
     })
 }
 
-/// Returns the schema version of the file; 0 for an empty file. Errors with [`Kind::Store`] if the file belongs
-/// to another program, or if a newer Tiro upgraded it so that this one may not write to it.
+/// Returns the schema version of the file; 0 for an empty file. Errors with [`Kind::Store`] if the file belongs to
+/// another program, or if a newer Tiro upgraded it so that this program may not write to it.
 pub(crate) fn check(connection: &mut Connection, path: &Path, flavour: Flavour) -> Result<i32> {
     let refused = |error| crate::connection::opening(path, Error::from(error));
-    // Everything is read in one snapshot, since another process may be creating the tables.
+    // Everything is read in one snapshot, because another process may be creating the tables.
     let connection = connection.transaction().map_err(refused)?;
     let version: i32 = connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(refused)?;
     match whose(&connection).map_err(refused)? {
@@ -233,7 +232,7 @@ pub(crate) fn check(connection: &mut Connection, path: &Path, flavour: Flavour) 
     Ok(version)
 }
 
-/// Errors with [`Kind::Store`] if a newer Tiro upgraded the file so that this one may no longer write to it.
+/// Errors with [`Kind::Store`] if a newer Tiro upgraded the file so that this program may no longer write to it.
 pub(crate) fn may_write(transaction: &Connection, flavour: Flavour) -> Result<()> {
     let min_writer: i32 = transaction
         .prepare_cached("SELECT value FROM meta WHERE key = 'min_writer'")?
@@ -245,8 +244,8 @@ pub(crate) fn may_write(transaction: &Connection, flavour: Flavour) -> Result<()
         .hint("restart the client, so that it starts the newer Tiro; this write was not stored"))
 }
 
-/// Copies the file into a folder beside it before a migration changes it, and removes all but the last two
-/// copies.
+/// Copies the file into a folder beside it, and removes all but the last two copies. Called before a migration changes
+/// the file.
 ///
 /// A copy gets its name only when it is complete. Only one process at a time makes a copy, so an unfinished
 /// copy that is already there was left by a process that died.
@@ -264,7 +263,7 @@ fn back_up(connection: &Connection, path: &Path, version: i32) -> Result<()> {
     Ok(())
 }
 
-/// Removes an automatic copy; succeeds also if another process has already removed it.
+/// Removes an automatic copy. Succeeds even if another process has already removed it.
 fn remove(backup: &Path) -> Result<()> {
     match std::fs::remove_file(backup) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),

@@ -1,12 +1,12 @@
 //! The pool of reading connections.
 //!
-//! A read waits for a connection without holding a thread. So thousands of reads at once take no more file
-//! descriptors and memory than a few reads. A read uses the connection for one snapshot. The age of a snapshot
-//! is limited: while one is open, SQLite can't reuse the WAL, so the WAL grows. Connections that were idle for
-//! a while are closed.
+//! A read waits for a connection without holding a thread. So thousands of reads at once take no more file descriptors
+//! and memory than a few reads. A read uses the connection for one snapshot. The age of a snapshot is limited, because
+//! SQLite can't reuse the WAL while a snapshot is open, and so the WAL grows. Connections that were idle for a while
+//! are closed.
 //!
-//! A process that a signal has stopped keeps its snapshot until the process continues or ends. SQLite has no
-//! way to end the snapshot of another process.
+//! If a signal has stopped a process, its snapshot stays until the process continues or ends. SQLite has no way to end
+//! the snapshot of another process.
 
 use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
@@ -26,22 +26,22 @@ use crate::search::lexical::rank;
 /// processors. Each snapshot takes two file descriptors.
 pub(crate) const AT_ONCE: usize = 8;
 
-/// How many idle connections stay open: as many as an ordinary search uses at once.
+/// The number of idle connections that stay open. An ordinary search uses this many at once.
 const KEPT: usize = 2;
 
-/// How long an idle connection stays open if there are more than [`KEPT`].
+/// The time that an idle connection stays open if there are more than [`KEPT`].
 const IDLE: Duration = Duration::from_secs(10);
 
 /// The maximum age of a snapshot. An older snapshot is ended, together with the read that uses it. Arbitrary:
 /// many times the longest read on the slowest disk.
 pub(crate) const OLDEST: Duration = Duration::from_secs(60);
 
-/// The page cache of each connection, in KiB. Arbitrary: enough for the upper levels of every index at 100,000
-/// memories; the operating system caches the rest. During 30,000 calls, the memory of a server grew by 42% with
-/// a cache of 6 MiB, and by 24% with 2 MiB.
+/// The page cache of each connection, in KiB. Arbitrary: enough for the upper levels of every index of 100,000
+/// memories. The operating system caches the rest. During 30,000 calls, the memory of a server grew by 42% with a cache
+/// of 6 MiB, and by 24% with 2 MiB.
 const CACHE_KIB: i64 = 2 * 1024;
 
-/// How many steps SQLite's virtual machine takes between two checks of the clock: about a millisecond's work.
+/// The number of steps of SQLite's virtual machine between two checks of the clock. They take about a millisecond.
 const STEPS: i32 = 20_000;
 
 /// The reading connections of one file.
@@ -54,7 +54,7 @@ pub(crate) struct Readers {
     is_closed: AtomicBool,
     keeps_log: AtomicBool,
     began: Instant,
-    /// How many connections were lent, each for one snapshot.
+    /// How many times a connection was lent, each time for one snapshot.
     lent: AtomicU64,
 }
 
@@ -69,7 +69,7 @@ struct Idle {
     since: Instant,
 }
 
-/// A connection on loan; it returns to the pool when the value is dropped.
+/// A lent connection. It returns to the pool when this value is dropped.
 pub(crate) struct LentConnection<'a> {
     readers: &'a Readers,
     /// `None` only while the value is being dropped.
@@ -92,8 +92,8 @@ impl Readers {
         Turn { _permit: permit.expect("nothing closes the semaphore") }
     }
 
-    /// Returns an idle connection, or a new one if none is idle. Its statements fail once its snapshot is too
-    /// old.
+    /// Returns an idle connection, or a new connection if none is idle. Statements on it fail as soon as its snapshot
+    /// is too old.
     pub fn lend(&self, turn: Turn) -> Result<LentConnection<'_>> {
         let idle = lock(&self.idle).pop();
         let lent = idle.map_or_else(|| self.open(), Ok)?;
@@ -112,8 +112,8 @@ impl Readers {
         lock(&self.idle).clear();
     }
 
-    /// Closes the idle connections now, and each connection on loan when it is returned. With `keeps_log`, they leave
-    /// the log and the file as they are.
+    /// Closes the idle connections now, and each lent connection when it is returned. If `keeps_log` is true, closing
+    /// them leaves the log and the file unchanged.
     pub fn close(&self, keeps_log: bool) {
         if keeps_log {
             self.keeps_log.store(true, Ordering::Release);
@@ -123,19 +123,19 @@ impl Readers {
         self.clear();
     }
 
-    /// Returns whether a connection is on loan, or about to be.
+    /// Returns whether a connection is lent or about to be lent.
     pub fn are_lent(&self) -> bool {
         self.turns.available_permits() < AT_ONCE
     }
 
-    /// Closes the connections that have been idle for long, except the few that stay open.
+    /// Closes connections that have been idle for a long time. A few connections stay open.
     pub fn rest(&self) {
         let mut idle = lock(&self.idle);
         // The connections that were used longest ago are at the beginning.
         let spare = idle.len().saturating_sub(KEPT);
         let rested = idle.iter().take(spare).take_while(|idle| idle.since.elapsed() >= IDLE).count();
         let closed: Vec<Idle> = idle.drain(..rested).collect();
-        // The lock is released first: closing takes a moment, and other reads needn't wait for it.
+        // The lock is released first, so that other reads don't wait while the connections are closed.
         drop(idle);
         drop(closed);
     }

@@ -1,10 +1,11 @@
-//! Sums of the rows that memories and threads have beside them, such as paths, summaries, and turns.
+//! Checksums of the rows that belong to memories and threads, such as paths, summaries and turns.
 //!
-//! A sum covers one row; or if rows belong to another row, all of these rows together, so that one that went elsewhere
-//! is noticed too. The schema has the triggers that remove a sum when what it covers changes
-//! (`migrations/0013_row_sums.sql`), and the idle worker computes what is missing. Until then damage is not noticed.
+//! A sum covers one row. If several rows belong to another row, one sum covers all of them together, so a row that was
+//! moved elsewhere is noticed too. Triggers of the schema remove a sum when a covered row changes
+//! (`migrations/0013_row_sums.sql`), and the idle worker computes missing sums. While a sum is missing, damage is not
+//! noticed.
 //!
-//! Not covered are caches, counters, leases, and what is read anew from other places.
+//! There are no sums for caches, counters and leases, and for data that can be read again from another place.
 
 use std::collections::HashMap;
 
@@ -18,12 +19,12 @@ use tiro_base::scope::Scope;
 
 /// A table whose rows have sums.
 struct Table {
-    /// Its number in `row_sums`.
+    /// The number of the table in `row_sums`.
     part: i64,
     name: &'static str,
-    /// The column with the number of the row, or of the row that rows belong to.
+    /// The column with the number of the row itself, or of the row to which several rows belong.
     key: &'static str,
-    /// The other columns that are covered. The owner is not: a restore elsewhere changes it.
+    /// The other columns that a sum covers. The owner is not covered, because a restore on another machine changes it.
     columns: &'static str,
 }
 
@@ -35,7 +36,7 @@ const fn table(part: i64, name: &'static str, key: &'static str, columns: &'stat
 /// The number of the table of summaries.
 const SUMMARIES: i64 = 10;
 
-/// The numbers and the columns are those of the triggers.
+/// The tables with sums. The numbers and the columns must be the same as in the triggers.
 const TABLES: &[Table] = &[
     table(1, "sessions", "seq", "name, branch, head_sha, client, worktree, title, noted, last, retired"),
     table(2, "session_aliases", "session", "alias"),
@@ -91,13 +92,12 @@ const TABLES: &[Table] = &[
     ),
     table(21, "file_writes", "memory", "time, path, worktree, branch, lines"),
     table(22, "commit_calls", "memory", "began, ended, sha, worktree"),
-    // The other columns of memories have a sum of their own (`sums`).
+    // The other columns of memories have a separate sum (`sums`).
     table(23, "memories", "seq", "session"),
 ];
 
 impl SqliteStore {
-    /// Computes up to `limit` sums of memories, of vectors, and of other rows that have none. Returns how many it
-    /// computed.
+    /// Computes up to `limit` missing sums of memories, vectors and other rows. Returns how many were computed.
     pub async fn sum_up(&self, scope: &Scope, limit: usize) -> error::Result<usize> {
         let missing = move |connection: &Connection, sql: &str| -> Result<Vec<i64>> {
             let mut statement = connection.prepare_cached(sql)?;
@@ -127,7 +127,7 @@ impl SqliteStore {
     }
 }
 
-/// Returns up to `limit` rows or groups of rows that have no sum: the numbers of their tables, and their keys.
+/// Returns up to `limit` rows or groups of rows without a sum, each with the number of its table and its key.
 fn without_sum(connection: &Connection, limit: usize) -> Result<Vec<(i64, i64)>> {
     let mut missing = Vec::new();
     for Table { part, name, key, .. } in TABLES {
@@ -143,7 +143,7 @@ fn without_sum(connection: &Connection, limit: usize) -> Result<Vec<(i64, i64)>>
     Ok(missing)
 }
 
-/// Stores the sum of the row or the rows `key` of the table `part`. Does nothing if there are none.
+/// Stores the sum of the row or rows with the key `key` of the table `part`. Does nothing if there are no such rows.
 fn of_key(connection: &Connection, (part, key): (i64, i64)) -> Result<()> {
     if let Some(sum) = computed(connection, part, key)? {
         connection
@@ -153,7 +153,7 @@ fn of_key(connection: &Connection, (part, key): (i64, i64)) -> Result<()> {
     Ok(())
 }
 
-/// Returns whether the summary in the row `key` differs from its sum. One without a sum doesn't.
+/// Returns whether the summary in the row `key` differs from its sum. Returns false for a summary without a sum.
 pub(crate) fn is_summary_damaged(connection: &Connection, key: i64) -> rusqlite::Result<bool> {
     let stored: Option<Vec<u8>> = connection
         .prepare_cached("SELECT sum FROM row_sums WHERE part = ?1 AND key = ?2")?
@@ -163,7 +163,8 @@ pub(crate) fn is_summary_damaged(connection: &Connection, key: i64) -> rusqlite:
     Ok(computed(connection, SUMMARIES, key)?.is_none_or(|sum| stored != sum))
 }
 
-/// Returns the sum of the row or the rows `key` of the table `part` as they are now; `None` if there are none.
+/// Computes the present sum of the row or rows with the key `key` of the table `part`. Returns `None` if there are no
+/// such rows.
 fn computed(connection: &Connection, part: i64, key: i64) -> rusqlite::Result<Option<Sum>> {
     let Some(table) = TABLES.iter().find(|table| table.part == part) else { return Ok(None) };
     let Table { name, key: column, columns, .. } = table;
@@ -177,7 +178,7 @@ fn computed(connection: &Connection, part: i64, key: i64) -> rusqlite::Result<Op
     Ok(group.as_ref().map(finished))
 }
 
-/// Queries that count rows whose owner is not the one of the session or the memory that they belong to.
+/// Queries that count rows with another owner than the session or memory that they belong to.
 const STRAY: &[&str] = &[
     "SELECT count(DISTINCT s.seq) FROM sessions s JOIN memories m ON m.session = s.seq WHERE m.owner <> s.owner",
     "SELECT count(*) FROM session_aliases r JOIN sessions s ON s.seq = r.session WHERE s.owner <> r.owner",
@@ -190,8 +191,8 @@ const STRAY: &[&str] = &[
      JOIN threads t ON t.seq = u.thread JOIN sessions s ON s.seq = t.session WHERE s.owner <> b.owner",
 ];
 
-/// Returns how many sums differ from what they cover, or cover nothing that is there; and how many rows have another
-/// owner than what they belong to.
+/// Returns the number of damaged rows. It counts sums that differ from their rows or have no rows, and rows with
+/// another owner than the session or memory that they belong to.
 pub(super) fn damaged(connection: &Connection) -> Result<usize> {
     let mut damaged = 0;
     for sql in STRAY {
@@ -213,7 +214,7 @@ pub(super) fn damaged(connection: &Connection) -> Result<usize> {
         let mut rows = statement.query([])?;
         let mut group: Option<(i64, blake3::Hasher)> = None;
         while let Some(row) = rows.next()? {
-            // Only damage makes it something else than a number.
+            // A key that is not a number is damaged.
             let key = row.get_ref(0)?.as_i64().unwrap_or(i64::MIN);
             if let Some((last, done)) = group.take_if(|(last, _)| *last != key) {
                 compare(last, &done);

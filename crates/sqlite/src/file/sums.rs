@@ -1,8 +1,8 @@
-//! Sums of memories' rows and of vectors, by which damage inside them is noticed. A text has a hash of its own in its
-//! row.
+//! Checksums of memories' rows and of vectors. Damage inside them is noticed by these sums. A text has a separate hash
+//! in its row.
 //!
-//! A sum is computed from the row as it is read back, right after it is written. A row that another program wrote has
-//! none until the idle worker computes it; until then damage to it is not noticed.
+//! A sum is computed right after the row was written, from the values that are read back. A row that another program
+//! wrote has no sum until the idle worker computes it. Until then, damage to the row is not noticed.
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
@@ -11,16 +11,17 @@ use crate::columns::MEMORY as COLUMNS;
 use crate::error::Result;
 use crate::read::parts;
 
-/// The column of [`COLUMNS`] with the row's sum, which may be NULL. The columns before it are covered by the sum,
-/// except the row number, the text, and the name of the session, which is in another row. So are the two columns after
-/// it, the author and the visibility, if they are not those that rows had before there were these columns.
+/// The column of [`COLUMNS`] with the row's sum, which may be NULL. The sum covers the columns before it, except the
+/// row number, the text, and the name of the session, which is in another row. It also covers the two columns after it,
+/// the author and the visibility. Their default values are left out, because rows from before these columns existed
+/// have these values.
 const SUM: usize = 24;
 
-/// The column of [`COLUMNS`] with the owner. Of the part that it names, the tenant is covered here; the author and the
-/// visibility say the rest.
+/// The column of [`COLUMNS`] with the owner. This column names a part. Only the tenant in it is covered here, because
+/// the author and the visibility are covered by their own columns.
 const OWNER: usize = 21;
 
-/// The first bytes of a BLAKE3 hash.
+/// A checksum: the first 16 bytes of a BLAKE3 hash.
 pub(super) type Sum = [u8; 16];
 
 /// Stores the sum of a memory's row. Does nothing if there is no such row.
@@ -32,7 +33,7 @@ pub(crate) fn of_memory(connection: &Connection, memory: i64) -> Result<()> {
     of_row(connection, memory, &select, memory_sum, insert)
 }
 
-/// Stores the sum of a vector. Does nothing if the chunk has none.
+/// Stores the sum of a chunk's vector. Does nothing if the chunk has no vector.
 pub(crate) fn of_vector(connection: &Connection, chunk: i64) -> Result<()> {
     let select = "SELECT chunk, space, embedding FROM vectors WHERE chunk = ?1";
     let insert = "INSERT OR REPLACE INTO vector_sums (chunk, sum) VALUES (?1, ?2)";
@@ -54,7 +55,8 @@ fn of_row(
     Ok(())
 }
 
-/// Returns whether a memory's row, with the columns [`COLUMNS`], differs from its sum. A row without a sum doesn't.
+/// Returns whether a memory's row, with the columns [`COLUMNS`], differs from its sum. Returns false for a row without
+/// a sum.
 pub(crate) fn is_row_damaged(row: &Row<'_>) -> rusqlite::Result<bool> {
     differs(row, SUM, memory_sum)
 }
@@ -87,7 +89,7 @@ fn vector_sum(row: &Row<'_>) -> rusqlite::Result<Sum> {
     sum(row, 0..3)
 }
 
-/// Returns the sum of some columns, with the types and lengths of their values.
+/// Returns the sum of the given columns. It covers the types and lengths of the values too.
 pub(super) fn sum(row: &Row<'_>, columns: impl Iterator<Item = usize>) -> rusqlite::Result<Sum> {
     let mut hasher = blake3::Hasher::new();
     for column in columns {

@@ -1,5 +1,5 @@
-//! Compares what is stored with the hashes that were stored with it: SQLite notices damage to its own structures, but
-//! not a bit that changed inside a text.
+//! Compares stored values with the hashes that were stored with them. SQLite itself notices damage to its own
+//! structures, but not a changed bit inside a text.
 
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -16,11 +16,12 @@ use tiro_base::memory;
 use tiro_base::parallel::{cores, on_all_cores};
 use tiro_store::Damage;
 
-/// How many parts each core reads, so that a part with long texts delays the others little.
+/// The number of parts that each core reads. With several parts for each core, a part with long texts doesn't delay the
+/// others much.
 const PARTS: i64 = 4;
 
-/// Returns what is damaged in the file at `path`: memories whose text or row is not the one that was stored, vectors,
-/// and copies of files. Each core reads parts of the file through a connection of its own.
+/// Returns the damage in the file at `path`: memories whose text or row was changed by damage, and damaged vectors,
+/// copies of files, and other rows. Each core reads parts of the file through its own connection.
 pub(crate) fn damage(path: &Path) -> Result<Damage> {
     let connection = open(path)?;
     let mut parts: Vec<(Table, RangeInclusive<i64>)> = Vec::new();
@@ -63,12 +64,12 @@ enum Table {
     Memories,
     Vectors,
     Copies,
-    /// The rows that memories and threads have beside them.
+    /// The rows that belong to memories and threads.
     Others,
 }
 
 impl Table {
-    /// Returns its name, and the column with its row number.
+    /// Returns the name of the table, and the column with its row number.
     fn name(self) -> (&'static str, &'static str) {
         match self {
             Table::Memories => ("memories", "seq"),
@@ -95,13 +96,13 @@ fn damaged_memories(connection: &Connection, rows: &RangeInclusive<i64>) -> Resu
     Ok(damage)
 }
 
-/// Returns whether the text in the column `text` has another hash than the one in the column `hash`.
+/// Returns whether the text in the column `text` has another hash than the column `hash` says.
 pub(crate) fn differs(row: &Row<'_>, text: usize, hash: usize) -> rusqlite::Result<bool> {
     Ok(blake3::hash(bytes(row, text)?).as_bytes() != bytes(row, hash)?)
 }
 
-/// Returns a text, also if it is damaged: a byte that can't be in a text is replaced by a question mark, so the bytes
-/// after it keep their places.
+/// Returns a text even if it is damaged. Each byte that can't be in a text is replaced by a question mark, so the other
+/// bytes keep their places.
 pub(crate) fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
     let bytes = bytes(row, column)?;
     if let Ok(text) = std::str::from_utf8(bytes) {
@@ -115,8 +116,8 @@ pub(crate) fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
     Ok(text)
 }
 
-/// Returns a text with a mark before it if it is damaged, that is, has another hash than the one in the column `hash`;
-/// `None` if there is no text.
+/// Returns a text; `None` if there is no text. If the text is damaged, so that its hash differs from the column `hash`,
+/// a mark is put before it.
 pub(crate) fn marked(row: &Row<'_>, column: usize, hash: usize) -> rusqlite::Result<Option<String>> {
     match row.get_ref(column)? {
         ValueRef::Null => Ok(None),
@@ -124,7 +125,7 @@ pub(crate) fn marked(row: &Row<'_>, column: usize, hash: usize) -> rusqlite::Res
     }
 }
 
-/// Returns the bytes of a text or a blob. A value of another type has none: only damage gives it that type.
+/// Returns the bytes of a text or a blob. A value of another type is damaged, and gives no bytes.
 fn bytes<'a>(row: &'a Row<'_>, column: usize) -> rusqlite::Result<&'a [u8]> {
     Ok(match row.get_ref(column)? {
         ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes,

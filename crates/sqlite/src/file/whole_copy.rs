@@ -1,5 +1,5 @@
-//! Copies of whole stores, with everything that is in them, for a backup of an installation: made, checked, made fit
-//! for another place, and put there.
+//! Makes, checks and adapts copies of whole stores, and puts them in place. They are used for backups of an
+//! installation.
 
 use std::collections::HashSet;
 use std::fs;
@@ -42,9 +42,10 @@ impl SqliteStore {
         .await
     }
 
-    /// Returns what is in the store at `path`, which no process has open. Reads all of it.
+    /// Returns counts of the content of the store at `path`, and its damage. No process may have the store open. Reads
+    /// the whole store.
     ///
-    /// Errors with [`Kind::Store`] if it is damaged so that SQLite can't read all of it.
+    /// Errors with [`Kind::Store`] if the store is so damaged that SQLite can't read all of it.
     pub async fn contents(path: &Path) -> error::Result<Contents> {
         let path = path.to_owned();
         blocking(move || {
@@ -64,8 +65,8 @@ impl SqliteStore {
         .await
     }
 
-    /// Makes the store at `path`, which came from elsewhere and no process has open, fit for this place: brings its
-    /// schema up to date, and gives everything in it to `owner` if it belongs to a single other one.
+    /// Adapts the store at `path`, which came from elsewhere. No process may have it open. Brings its schema up to
+    /// date. If everything in it belongs to a single other owner, gives it to `owner`.
     ///
     /// Errors with [`Kind::BadInput`] if the file has triggers, views or virtual tables that a store doesn't have.
     pub async fn settle(path: &Path, flavour: Flavour, owner: &TenantId) -> error::Result<()> {
@@ -82,11 +83,11 @@ impl SqliteStore {
         .await
     }
 
-    /// Puts the store `staged`, which no process has open, at `path` on the same file system, in one step. If there is
-    /// a store already, it is kept as `kept`, and the processes that have it open find the new one at their next call.
+    /// Moves the store `staged`, which no process has open, to `path` on the same file system, in one step. If there is
+    /// a store already, it is kept as `kept`. Processes that have it open use the new store from their next call on.
     ///
-    /// Errors with [`Kind::Busy`] if other processes read or write the present store during all the time that a writer
-    /// waits.
+    /// Errors with [`Kind::Busy`] if other processes read or write the present store during the whole time that a
+    /// writer waits.
     pub async fn put_in_place(staged: &Path, path: &Path, kept: &Path) -> error::Result<()> {
         let (staged, path, kept) = (staged.to_owned(), path.to_owned(), kept.to_owned());
         blocking(move || {
@@ -94,7 +95,7 @@ impl SqliteStore {
             let turn = SqliteStore::turn(&path)?;
             if path.symlink_metadata().is_ok() {
                 let mut present = connect(&path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-                // Without this, the log of the present store could be applied to the new one.
+                // Without this, the log of the present store could be applied to the new store.
                 let is_held: bool =
                     present.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
                 let changes = present.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -109,7 +110,8 @@ impl SqliteStore {
                     fs::copy(&path, &kept).context(Kind::Io, failed)?;
                 }
                 fs::rename(&staged, &path).context(Kind::Io, failed)?;
-                // It is empty. Without this, the next process would say that it removes the log of another store.
+                // The log is empty. Without this removal, the next process would report that it removes the log of
+                // another store.
                 ["-wal", "-shm"].iter().for_each(|log| drop(fs::remove_file(store_file::beside(&path, log))));
                 drop(changes);
             } else {
@@ -146,8 +148,8 @@ fn refuse_code(connection: &Connection, flavour: Flavour) -> Result<()> {
         .hint("give a file that `tiro backup --all FILE` wrote"))
 }
 
-/// Gives everything in the file at `path` to `owner`, if it belongs to a single other one: another machine names its
-/// users otherwise.
+/// If everything in the file at `path` belongs to a single other owner, gives it to `owner`: another machine has other
+/// names for its users.
 fn give(connection: &mut Connection, path: &Path, owner: &TenantId) -> Result<()> {
     let owners: Vec<String> = {
         let mut statement = connection.prepare(
@@ -161,13 +163,15 @@ fn give(connection: &mut Connection, path: &Path, owner: &TenantId) -> Result<()
         [only] if only != owner.as_str() => {}
         _ => return Ok(()),
     }
-    // The sum of a memory's row covers the owner. What is damaged keeps the sum of what it was.
+    // The sum of a memory's row covers the owner, so the sums are computed again. Damaged rows keep their former sums,
+    // so the damage is still noticed.
     let damaged: HashSet<String> = verify::damage(path)?.memories.into_iter().collect();
     let tables = owned_tables(connection)?;
     let changes = connection.transaction()?;
     changes.execute_batch("CREATE TEMP TABLE former_sums AS SELECT * FROM memory_sums")?;
     for table in tables {
-        // What the former tenant kept private, the new one does; what others did stays theirs.
+        // Private memories of the former tenant become private memories of the new tenant. Private memories of others
+        // stay theirs.
         let sql = format!(
             "UPDATE OR REPLACE \"{table}\" SET owner = iif(owner = ?2 || char(31) || ?2, ?1 || char(31) || ?1,
                  ?1 || substr(owner, length(?2) + 1)) WHERE {}",

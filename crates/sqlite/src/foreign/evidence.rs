@@ -1,4 +1,4 @@
-//! The links of a backup between commits and sessions, and the evidence for them.
+//! Reads the links between commits and sessions in a backup, and the evidence for them.
 
 use rusqlite::Connection;
 
@@ -10,14 +10,14 @@ use tiro_base::scope::SessionId;
 use tiro_store::tuning::LEAST_CONFIDENCE;
 use tiro_store::{ForeignCall, ForeignEvidence, ForeignForgotten, ForeignWrite};
 
-/// The maximum number of bytes of line hashes that are read for one file change: an import stores up to 64
-/// hashes of 32 bits.
+/// The maximum number of bytes of line hashes that are read for one file change: an import stores at most 64 hashes of
+/// 32 bits.
 const LONGEST_LINES: usize = 256;
 
 impl BackupReader {
-    /// Returns the sessions that led to the commit in row `commit`, each with its confidence. Ignores links
-    /// with a confidence below [`LEAST_CONFIDENCE`]. In files of older versions it ignores all links, because
-    /// these were made only because the times fit.
+    /// Returns the sessions that led to the commit in row `commit`, each with its confidence. Ignores links with a
+    /// confidence below [`LEAST_CONFIDENCE`]. In files of older versions, ignores all links, because those versions
+    /// made links only by comparing times.
     pub(super) fn links(&self, commit: i64) -> Result<Vec<(SessionId, f64)>> {
         if !self.has("file_writes") {
             return Ok(Vec::new());

@@ -1,12 +1,12 @@
 //! Reads the memories of a backup, which is an untrusted file.
 //!
-//! A backup can come from anywhere. It is opened read-only, and only its plain tables are read. Its triggers,
-//! views, virtual tables and computed columns never run. Its tables are checked for damage before they are
-//! read. They are read one page of memories at a time, so that even a large file takes little memory. A memory
-//! that is not valid, or is longer than the write path admits, is left out and counted.
+//! A backup can come from anywhere. It is opened read-only, and only its plain tables are read. Its triggers, views,
+//! virtual tables and computed columns never run. Its tables are checked for damage before they are read. Memories are
+//! read one page at a time, so that even a large file takes little memory. A memory that is not valid, or is longer
+//! than the write path admits, is left out and counted.
 //!
-//! Ids, times and kinds are taken from the file as they are. If a provenance is more trusted than the memory's
-//! speaker allows, it is lowered.
+//! Ids, times and kinds are taken from the file as they are. A provenance that is too trusted for the memory's speaker
+//! is lowered.
 
 mod evidence;
 pub(super) mod open;
@@ -34,22 +34,21 @@ use tiro_base::memory::{
 use tiro_base::scope::Scope;
 use tiro_store::{Flavour, ForeignDepth, ForeignMemory, ForeignPage, ForeignPart};
 
-/// The size of a page: the number of memories and the number of bytes at which it ends, whichever comes first.
-/// Arbitrary.
+/// The maximum number of memories and of bytes of a page. The page ends when one of the two is reached. Arbitrary.
 const PAGE: (usize, usize) = (500, 8 << 20);
 
 /// The longest name, title, path or other short text, in bytes. Arbitrary: the write path admits 500 bytes in
 /// arguments, but subjects of commits can be longer.
 const LONGEST_NAME: usize = 4096;
 
-/// The maximum number of references that are read for a memory. The same limit applies to its files and to its
-/// parents. Arbitrary: a commit that changes a whole tree has about this many files.
+/// The maximum number of references that are read for a memory. The same limit applies to its files and parents.
+/// Arbitrary: a commit that changes a whole tree has about this many files.
 const MOST_BESIDE: usize = 10_000;
 
 /// The latest time a memory can have: the end of the year 9999.
 const LATEST: Millis = 253_402_300_799_999;
 
-/// The tables that are read. The flag tells whether the table may be missing in files of older versions.
+/// The tables that are read. The flag is true if the table may be missing in files of older versions.
 const TABLES: [(&str, bool); 21] = [
     ("memory_sums", true),
     ("memories", false),
@@ -83,7 +82,7 @@ const FITS: &str = "octet_length(m.text) <= ?3 AND coalesce(octet_length(m.index
 
 /// A backup that is being read.
 pub struct SqliteBackup {
-    /// `None` once a read has failed.
+    /// `None` after a read has failed.
     reader: Option<BackupReader>,
     /// How many memories the file has.
     pub all: usize,
@@ -91,7 +90,7 @@ pub struct SqliteBackup {
 
 struct BackupReader {
     connection: Connection,
-    /// Whose memories are read.
+    /// The owners whose memories are read.
     owners: Owners,
     tables: HashSet<&'static str>,
     part: ForeignPart,
@@ -102,10 +101,10 @@ struct BackupReader {
 impl SqliteBackup {
     /// Opens the backup `source` for reading, and checks its tables for damage.
     ///
-    /// If the backup has the memories of only one owner, these are read, even if that owner isn't the scope's:
-    /// a backup from another machine names another owner. If it has the memories of several owners, those of
-    /// the scope's owner are read. The same holds for what an author kept private. Errors with [`Kind::NotFound`] if
-    /// there is no such file, and with [`Kind::BadInput`] if it is not a backup or is damaged.
+    /// If the backup has the memories of only one owner, these are read, even if the scope has another owner, because a
+    /// backup from another machine names another owner. If the backup has the memories of several owners, only the
+    /// memories of the scope's owner are read. The same rule applies to the authors of private memories. Errors with
+    /// [`Kind::NotFound`] if there is no such file, and with [`Kind::BadInput`] if it is not a backup or is damaged.
     pub async fn open(scope: &Scope, source: &Path) -> error::Result<SqliteBackup> {
         let (scope, source) = (scope.clone(), source.to_owned());
         blocking(move || {
@@ -116,7 +115,7 @@ impl SqliteBackup {
         .await
     }
 
-    /// Returns the next page of memories of `part`, in the order they were stored; `None` after the last page.
+    /// Returns the next page of memories of `part`, in the order in which they were stored; `None` after the last page.
     pub async fn next(&mut self, part: ForeignPart) -> error::Result<Option<ForeignPage>> {
         let Some(mut reader) = self.reader.take() else { return Ok(None) };
         let (reader, page) = blocking(move || {
@@ -179,7 +178,7 @@ fn open(scope: &Scope, source: &Path) -> Result<BackupReader> {
             None if is_younger => continue,
             _ => return Err(unusable("its tables aren't those of Tiro")),
         }
-        // The report of the check may quote the content of the file, so it is not shown.
+        // The report of the check is not shown, because it may quote the content of the file.
         match damage::lines(&connection, &format!("PRAGMA quick_check('{table}')")) {
             Ok(found) if found.is_empty() => {}
             Ok(_) => return Err(unusable("it is damaged")),
@@ -292,7 +291,7 @@ impl BackupReader {
         self.beside(memory).map(Some)
     }
 
-    /// Returns the memory in the row `seq`; `None` if it is another owner's, too long, or not valid.
+    /// Returns the memory in the row `seq`; `None` if it belongs to another owner, is too long, or is not valid.
     fn at(&self, seq: i64) -> Result<Option<ForeignMemory>> {
         let sql = format!(
             "SELECT 1 FROM memories m LEFT JOIN sessions s ON s.seq = m.session
@@ -306,8 +305,8 @@ impl BackupReader {
         }
     }
 
-    /// Returns up to [`MOST_BESIDE`] of the texts that `sql` selects for the row `seq`. Texts that are too long
-    /// are left out.
+    /// Returns the texts that `sql` selects for the row `seq`, at most [`MOST_BESIDE`]. Texts that are too long are
+    /// left out.
     fn strings(&self, sql: &str, seq: i64) -> Result<Vec<String>> {
         let sql = format!("SELECT {sql} LIMIT {MOST_BESIDE}");
         let mut statement = self.connection.prepare_cached(&sql)?;
@@ -395,8 +394,8 @@ impl BackupReader {
     }
 }
 
-/// Reads a memory, and lowers its provenance to what its speaker allows. Returns `None` if the memory is not
-/// valid.
+/// Reads a memory, and lowers its provenance to the most trusted one that its speaker allows. Returns `None` if the
+/// memory is not valid.
 fn believable(row: &Row<'_>) -> rusqlite::Result<Option<Memory>> {
     let Ok(mut memory) = crate::read::memories::memory(row) else { return Ok(None) };
     let has_session = row.get_ref(5)?.as_str().is_ok();
@@ -426,7 +425,7 @@ fn at_best(kind: MemoryKind, role: Option<Role>) -> Provenance {
     }
 }
 
-/// Returns an error which says that the backup could not be read to its end; its source is `error`.
+/// Returns an error that says that the backup could not be read to its end. Its source is `error`.
 fn read(error: impl Into<rusqlite::Error>) -> Error {
     let error: rusqlite::Error = error.into();
     if error.sqlite_error_code() == Some(OperationInterrupted) {

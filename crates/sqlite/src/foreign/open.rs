@@ -1,4 +1,4 @@
-//! Opens an untrusted database read-only, so that SQLite runs nothing that the file defines, such as triggers.
+//! Opens an untrusted database read-only. SQLite runs nothing that the file defines, such as triggers.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -11,14 +11,14 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use crate::error::Result;
 use tiro_base::memory::LONGEST_TEXT;
 
-/// How long one statement may take. Arbitrary: enough for the check for damage, which reads a whole table in
-/// one statement.
+/// The maximum time of one statement. Arbitrary: enough for the check for damage, which reads a whole table in one
+/// statement.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How many steps SQLite's virtual machine takes between two checks of the clock.
+/// The number of steps of SQLite's virtual machine between two checks of the clock.
 const LOOK: i32 = 100_000;
 
-/// Opens the file read-only, so that SQLite runs nothing that the file defines, such as triggers.
+/// Opens the file read-only. SQLite runs nothing that the file defines, such as triggers.
 pub(super) fn connect(source: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let open = |immutable: bool| -> rusqlite::Result<Connection> {
@@ -34,7 +34,7 @@ pub(super) fn connect(source: &Path) -> rusqlite::Result<Connection> {
         ] {
             connection.set_db_config(setting, is_on)?;
         }
-        // Room for the longest text and the other columns of its row.
+        // This leaves room for the longest text and the other columns of its row.
         let longest = 2 * LONGEST_TEXT + (1 << 20);
         for (limit, most) in [
             (Limit::SQLITE_LIMIT_LENGTH, longest as i32),
@@ -52,8 +52,8 @@ pub(super) fn connect(source: &Path) -> rusqlite::Result<Connection> {
         connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
         Ok(connection)
     };
-    // A file that has a log may be in use, so it is first opened as a file that may change. A file without a
-    // log may be in a folder where no log can be made, so SQLite is told that the file doesn't change.
+    // A file with a log may be in use, so it is first opened as a file that may change. A file without a log may be in
+    // a folder in which SQLite can't make a log, so SQLite is told that the file doesn't change.
     let mut log = source.as_os_str().to_owned();
     log.push("-wal");
     match Path::new(&log).exists() {
@@ -90,8 +90,8 @@ pub(super) fn watch(connection: &mut Connection) -> Result<()> {
     connection.progress_handler(
         LOOK,
         Some(move || {
-            // This function is called only while a statement runs, so a pause between two calls means that a
-            // new statement has begun.
+            // This function is called only while a statement runs. So a pause between two calls means that a new
+            // statement has begun.
             if last.elapsed() > Duration::from_secs(1) {
                 began = Instant::now();
             }

@@ -1,4 +1,4 @@
-//! Whose memories of a backup are read.
+//! Decides whose memories are read from a backup.
 
 use rusqlite::Connection;
 
@@ -8,21 +8,21 @@ use crate::read::parts;
 use tiro_base::memory::Memory;
 use tiro_base::scope::{AuthorId, Scope, TenantId, Visibility};
 
-/// Whose memories are read.
+/// The owner and the author whose memories are read.
 pub(super) struct Owners {
     /// The tenant, as named in the file.
     pub owner: String,
-    /// The part that its author kept private.
+    /// The name of the private part of the author whose private memories are read.
     pub private: String,
-    /// Whether memories have authors; those of older versions are all the tenant's.
+    /// Whether memories have authors. In files of older versions, all memories are of the tenant.
     pub has_authors: bool,
-    /// The tenant and the reader here. What the tenant of the backup said is the tenant's here too, and what is private
-    /// in it is private to who restores it.
+    /// The tenant and the reader of this store. Memories of the backup's tenant become memories of this tenant. Private
+    /// memories become private to the reader, who restores them.
     here: [AuthorId; 2],
 }
 
 impl Owners {
-    /// Gives a memory the author that it has here.
+    /// Sets the author that a memory gets in this store.
     pub fn settle(&self, memory: &mut Memory) {
         let [tenant, reader] = &self.here;
         if memory.visibility == Visibility::Private {
@@ -33,8 +33,9 @@ impl Owners {
     }
 }
 
-/// Returns whose memories are read: those of the only tenant and of the only author who kept something private, or of
-/// those whom the scope names. Then makes the connection show these, and nothing private of others.
+/// Returns whose memories are read. If there is only one tenant, or only one author with private memories, they are
+/// chosen; otherwise the tenant and the reader of the scope. Then makes the connection show only memories of these, and
+/// nothing private of others.
 pub(super) fn owners(connection: &Connection, scope: &Scope) -> Result<Owners> {
     read_owners(connection, scope).map_err(|error| match damage::is_reported(&error) {
         true => Error::bad_input("the backup is damaged: it doesn't say whose memories it has")
@@ -67,7 +68,8 @@ fn read_owners(connection: &Connection, scope: &Scope) -> Result<Owners> {
         .prepare("SELECT 1 FROM pragma_table_info('memories') WHERE name = 'visibility'")?
         .exists([])?;
     let there = Scope { tenant: TenantId::new(&owner), ..scope.read_by(author) };
-    // Without private parts there is nothing to hide, and a damaged mark of them keeps nobody from the backup.
+    // Without private parts there is nothing to hide, so the mark of private parts is not read. If it is damaged, the
+    // backup can still be read.
     if has_authors && !authors.is_empty() {
         parts::show(connection, &there)?;
     }

@@ -1,4 +1,4 @@
-//! The sessions of a backup, with their segments and summaries, and its forgotten memories.
+//! Reads the sessions of a backup, with their segments and summaries, and its forgotten memories.
 
 use rusqlite::{OptionalExtension, params};
 
@@ -15,8 +15,8 @@ use tiro_store::{ForeignConversation, ForeignDepth, ForeignForgotten, ForeignSes
 const LONGEST_SUMMARY: usize = 1 << 20;
 
 impl SqliteBackup {
-    /// Returns the next sessions of the backup, or `None` after the last. If `depth` differs from that of the
-    /// previous call, begins with the first session again.
+    /// Returns the next sessions of the backup, or `None` after the last. If `depth` is not the same as in the previous
+    /// call, begins with the first session again.
     pub async fn next_sessions(&mut self, depth: ForeignDepth) -> error::Result<Option<Vec<ForeignSession>>> {
         let Some(mut reader) = self.reader.take() else { return Ok(None) };
         let (reader, page) = blocking(move || {
@@ -28,8 +28,8 @@ impl SqliteBackup {
         Ok(page)
     }
 
-    /// Returns the purged ids of the backup, its operations, and its sessions that were forgotten because of
-    /// their age.
+    /// Returns the purged ids and the operations of the backup, and the sessions that were forgotten because of their
+    /// age.
     pub async fn forgotten(&mut self) -> error::Result<ForeignForgotten> {
         let Some(reader) = self.reader.take() else { return Ok(ForeignForgotten::default()) };
         let (reader, forgotten) = blocking(move || {
@@ -159,8 +159,8 @@ impl BackupReader {
     }
 
     fn forgotten(&self) -> Result<ForeignForgotten> {
-        /// The maximum number of purged ids that are read; the same limit applies to operations. Arbitrary:
-        /// about ten times as many ids as a purge of a whole store leaves.
+        /// The maximum number of purged ids that are read. The same limit applies to operations. Arbitrary: about ten
+        /// times the number of ids after a purge of a whole store.
         const MOST: i64 = 1_000_000;
         let mut forgotten = ForeignForgotten::default();
         if !self.has("purged") || !self.has("operations") {

@@ -1,4 +1,4 @@
-//! Stores the memories of a backup: existing rows stay, and new rows are added as they are in the backup.
+//! Stores the memories of a backup. Existing rows are not changed, and new rows are added as they are in the backup.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -21,8 +21,8 @@ use tiro_base::memory::{MemoryId, Millis};
 use tiro_base::scope::{Scope, SessionId, TenantId};
 use tiro_store::{ForeignForgotten, ForeignSession, Outcome, Receipt, RestoredMemory};
 
-/// The maximum number of ordinals that a restored message may skip. The skipped ordinals are those of purged
-/// messages. Arbitrary: a gap costs nothing, but a backup must not be able to use up all ordinals.
+/// The maximum number of ordinals that a restored message may skip. Skipped ordinals belong to purged messages.
+/// Arbitrary: a gap costs nothing, but a backup must not be able to use up all ordinals.
 const WIDEST_GAP: i64 = 1_000_000;
 
 impl SqliteStore {
@@ -186,8 +186,8 @@ fn restore(
     Ok(receipt)
 }
 
-/// Marks a memory as important if the backup does, and stores its links to sessions and to memories that it replaces or
-/// that replace it.
+/// Marks a memory as important if it is marked in the backup. Stores its links to sessions, to memories that it
+/// replaces, and to memories that replace it.
 fn mark_and_link(connection: &Connection, part: &Scope, restored: &RestoredMemory) -> Result<()> {
     let owner = part.tenant.as_str();
     let id = &restored.memory.id;
@@ -198,7 +198,7 @@ fn mark_and_link(connection: &Connection, part: &Scope, restored: &RestoredMemor
     }
     let RestoredMemory { memory, superseded_by, .. } = restored;
     if let Some(own) = superseded::row_of(connection, owner, id)? {
-        // A memory that isn't stored yet adds the link when it is restored.
+        // If the other memory isn't stored yet, the link is added when that memory is restored.
         for older in &memory.draft.supersedes {
             if let Some(older) = superseded::row_of(connection, owner, older)? {
                 superseded::link(connection, older, own)?;

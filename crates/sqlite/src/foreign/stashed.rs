@@ -1,4 +1,4 @@
-//! The stash of a backup.
+//! Reads the stash of a backup.
 
 use rusqlite::OptionalExtension;
 
@@ -9,7 +9,7 @@ use tiro_base::memory::Millis;
 use tiro_store::{ForeignStash, StashCause};
 
 impl BackupReader {
-    /// Returns the state in the stash of the memory in the row `seq`.
+    /// Returns the state of the memory in the row `seq` in the stash.
     pub(super) fn stashed(&self, seq: i64) -> Result<Option<ForeignStash>> {
         let mut statement = self.connection.prepare_cached(
             "SELECT stashed_at, expires_at, is_protected, is_held_out, is_given, topic, cause FROM stashed

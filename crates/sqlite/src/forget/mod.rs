@@ -1,6 +1,6 @@
 //! Marks memories as important, forgets them, and undoes forgetting.
 //!
-//! Forgetting sets a tombstone: from then on no answer contains the memory, until `undo` restores it.
+//! Forgetting a memory sets its tombstone. From then on, no answer contains the memory until `undo` restores it.
 
 mod erase;
 mod purge;
@@ -221,7 +221,7 @@ impl SqliteStore {
     }
 }
 
-/// Pauses for about as long as the step that began at `began` took, so that others can write.
+/// Pauses so that others can write. The pause is about as long as the step that began at `began`.
 async fn give_way(began: Instant) -> error::Result<()> {
     let pause = began.elapsed().clamp(TURN.0, TURN.1);
     blocking(move || {
@@ -247,8 +247,8 @@ pub(crate) fn tombstone(
             .execute((operation, row.seq))?;
         log_chunks(connection, row.seq, "removed")?;
     }
-    // If a session's messages were selected together with the memory that summarises it, that memory was
-    // already removed with the messages.
+    // The memory that summarises a session may also be selected. If it was selected together with messages of the
+    // session, it was already removed with them.
     connection
         .prepare_cached(
             "DELETE FROM operation_memories WHERE operation = ?1 AND memory NOT IN (SELECT seq FROM memories)",
@@ -307,8 +307,8 @@ fn to_bring_back(
     Ok((id, back))
 }
 
-/// Restores those of the rows that are still forgotten, and returns them. Restores none if `operation` has been
-/// undone or purged since the rows were read.
+/// Restores the rows that are still forgotten, and returns them. Restores nothing if `operation` has been undone or
+/// purged since the rows were read.
 pub(crate) fn bring_back(
     connection: &Connection,
     operation: &str,
@@ -336,7 +336,7 @@ pub(crate) fn bring_back(
     Ok(rows)
 }
 
-/// Indexes again the messages that lost or gained a neighbour because `rows` were forgotten or restored.
+/// Updates the text index for messages that lost or gained a neighbour because `rows` were forgotten or restored.
 fn reindex_neighbours<'a>(
     connection: &Connection,
     rows: impl Iterator<Item = &'a SelectedRow>,
@@ -365,13 +365,13 @@ fn reindex_neighbours<'a>(
                  AND tombstoned_at IS NULL ORDER BY ordinal LIMIT ?3)",
             last,
         )?;
-        // An older Tiro gave every chunk a context, so all chunks are indexed again.
+        // Older versions of Tiro gave every chunk a context, so all chunks are indexed again.
         turns::index_turns(connection, session, from.unwrap_or(first)..to.unwrap_or(last) + 1, i64::MIN)?;
     }
     Ok(())
 }
 
-/// Returns what is said of the rows: nothing of those that others keep private.
+/// Returns the report about the rows. Private memories of others are left out.
 fn forgotten(
     connection: &Connection,
     scope: &Scope,

@@ -1,8 +1,8 @@
 //! Removes forgotten memories for good: their rows, index entries and vectors, the automatic backups, and the
 //! bytes on disk.
 //!
-//! A purge first sets the tombstones of its memories and records that it began; then it removes them in short
-//! transactions, so that others can write in between. If the process of a purge dies, its memories stay
+//! A purge first sets the tombstones of its memories and records that it has begun. Then it removes the memories in
+//! short transactions, so that others can write in between. If the process of a purge dies, its memories stay
 //! forgotten, and the next purge or an idle server finishes the removal.
 
 use std::collections::BTreeSet;
@@ -29,11 +29,12 @@ use tiro_base::memory::Millis;
 use tiro_base::scope::Scope;
 use tiro_store::{Forgotten, Selection};
 
-/// How many times to try to empty the WAL while others read. Each try waits for readers as long as a write
+/// The maximum number of attempts to empty the WAL while others read. Each attempt waits for readers as long as a write
 /// waits for other writers.
 const EMPTYINGS: usize = 3;
 
-/// How many milliseconds after now a purge must have begun for its clock to have been wrong. Arbitrary: an hour.
+/// If a purge seems to have begun more than this many milliseconds in the future, its clock was wrong. Arbitrary: an
+/// hour.
 const AHEAD: Millis = 3_600_000;
 
 impl SqliteStore {
@@ -136,8 +137,7 @@ impl SqliteStore {
     }
 }
 
-/// Records that the memories of `operation` are being purged, and returns them; from here on they can't be
-/// restored.
+/// Records that the memories of `operation` are being purged, and returns them. From now on, they can't be restored.
 fn begin(connection: &Connection, scope: &Scope, operation: &str, now: Millis) -> Result<Forgotten> {
     let own = parts::own(scope);
     let begun = connection
@@ -173,19 +173,20 @@ fn begin(connection: &Connection, scope: &Scope, operation: &str, now: Millis) -
         // A client makes the title of a session from its messages, so the title may repeat their text.
         connection.prepare_cached("UPDATE sessions SET title = NULL WHERE seq = ?1")?.execute([session])?;
     }
-    // Cached answers may contain the text, whoever asked. Much of a text can be guessed from its embedding.
+    // Cached answers of any reader may contain the text. Much of a text can be guessed from its embedding, so cached
+    // embeddings are removed too.
     for cache in ["context_cache", "embedding_cache"] {
         let sql = format!("DELETE FROM {cache} WHERE {}", parts::of_tenant("owner", 1));
         connection.prepare_cached(&sql)?.execute([tenant])?;
     }
-    // This turns off the merges that SQLite begins when entries are deleted: they would clean the same parts of
-    // the index again and again while memories are removed.
+    // This turns off the merges that SQLite begins when entries are deleted. Otherwise SQLite would clean the same
+    // parts of the index again and again while memories are removed.
     configure(connection, "deletemerge", 0)?;
     forgotten(connection, scope, operation.to_owned(), &rows)
 }
 
-/// Removes some of the memories that are being purged. Returns those of them that the reader sees, and whether none is
-/// left.
+/// Removes some of the memories that are being purged. Returns the removed memories that the reader sees, and whether
+/// all memories are removed now.
 fn remove_some(connection: &Connection, scope: &Scope) -> Result<(Forgotten, bool)> {
     let own = parts::own(scope);
     let mut statement = connection.prepare_cached(&format!(
@@ -204,7 +205,7 @@ fn remove_some(connection: &Connection, scope: &Scope) -> Result<(Forgotten, boo
     Ok((seen, rows.len() < REMOVED_AT_ONCE))
 }
 
-/// Removes one forgotten memory, and records its id as purged. `own` is the part of the operations.
+/// Removes one forgotten memory, and records its id as purged. `own` is the part that contains the operations.
 fn remove(connection: &Connection, own: &str, row: &SelectedRow) -> Result<()> {
     connection
         .prepare_cached(
@@ -224,7 +225,7 @@ fn remove(connection: &Connection, own: &str, row: &SelectedRow) -> Result<()> {
 /// Removes operations and sessions that have no memory any more, and returns the names of these sessions.
 fn forget_names(connection: &Connection, scope: &Scope) -> Result<Vec<String>> {
     let (own, [shared, mine]) = (parts::own(scope), parts::both(scope));
-    // Memories that were restored or removed after the operation don't belong to it any more.
+    // Memories that were restored or removed after the operation no longer belong to it.
     connection
         .prepare_cached(
             "DELETE FROM operation_memories
@@ -249,8 +250,8 @@ fn forget_names(connection: &Connection, scope: &Scope) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Merges parts of the text index; this drops entries that were only marked as deleted. Returns whether there
-/// is more to merge.
+/// Merges parts of the text index. This drops entries that were only marked as deleted. Returns whether there is more
+/// to merge.
 fn merge(connection: &Connection, pages: i64) -> Result<bool> {
     let before = connection.total_changes();
     configure(connection, "merge", pages)?;

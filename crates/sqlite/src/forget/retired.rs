@@ -1,9 +1,9 @@
 //! Sessions that the garbage collector forgot because of their age, and the summaries of quarters that replace
 //! them.
 //!
-//! A summary of a quarter replaces old sessions, so it stays when these sessions are forgotten because of their
-//! age. When the user forgets or purges a part of such a session, the summary is removed: it may repeat the
-//! text that the user wants gone.
+//! A summary of a quarter replaces old sessions, so it stays when these sessions are forgotten because of their age.
+//! When the user forgets or purges a part of such a session, the summary is removed, because it may repeat the text
+//! that the user wants to remove.
 
 use std::collections::BTreeSet;
 
@@ -30,8 +30,8 @@ pub(super) fn retire(connection: &Connection, rows: &[SelectedRow]) -> Result<()
     Ok(())
 }
 
-/// Removes the quarterly summaries that stand in for the retired sessions in `rows`. If `selection` names a
-/// session, also removes the summaries that replace this session.
+/// Removes the quarterly summaries that replace retired sessions in `rows`. If `selection` names a session, also
+/// removes the summaries that replace this session.
 pub(super) fn forget(
     connection: &Connection,
     scope: &Scope,

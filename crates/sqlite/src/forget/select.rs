@@ -1,7 +1,7 @@
 //! Selects the memories to forget: by id, session or filter.
 //!
-//! Forgetting selects among living memories. A purge also selects among forgotten ones, which are in the file
-//! until they are purged.
+//! Forgetting selects only living memories. A purge also selects forgotten memories, which stay in the file until they
+//! are purged.
 
 use std::collections::HashSet;
 
@@ -118,7 +118,7 @@ pub(crate) fn selected_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Selected
     Ok(SelectedRow { seq: row.get(0)?, id, tokens: row.get(2)?, session: row.get(3)?, ordinal: row.get(4)? })
 }
 
-/// Returns the memories that the selection names and the reader sees, in the order they were stored.
+/// Returns the memories that the selection names and that the reader sees, in the order in which they were stored.
 pub(super) fn select(
     connection: &Connection,
     scope: &Scope,
@@ -128,8 +128,8 @@ pub(super) fn select(
     select_where(connection, scope, selection, reach, "true")
 }
 
-/// Returns those of the memories that the selection names whose author the reader is. The tenant itself may forget what
-/// anyone shared with it.
+/// Returns the memories that the selection names and whose author is the reader. If the reader is the tenant, shared
+/// memories of other authors are returned too.
 pub(super) fn select_own(
     connection: &Connection,
     scope: &Scope,
@@ -154,7 +154,7 @@ fn select_where(
     let parts = parts::seen(connection, scope)?;
     let mut rows = Vec::new();
     for part in &parts {
-        // A session that the reader has in private is not the shared one of the same name.
+        // If the reader has a private session of this name, the shared session of the same name is not meant.
         if let Selection::Session(session) = selection
             && parts.len() > 1
             && parts::session_called(connection, scope, session)?
@@ -210,12 +210,14 @@ fn select_in(
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Whether the memory `m` goes with the memories that it references. The one that has an exchange with an assistant in
-/// short counts as derived from its two messages, although its words are a model's.
+/// The SQL condition that the memory `m` is forgotten together with the memories that it references. A memory of the
+/// kind `conversation`, which shortens an exchange with an assistant, counts as derived from its two messages, although
+/// its words are a model's.
 pub(super) const IS_DERIVED: &str = "(m.provenance = 'derived' OR m.kind = 'conversation')";
 
-/// Adds to `rows` the memories within `reach` that are derived from a memory in `rows`, directly or through
-/// others, whoever sees them. Returns all these rows, in the order that their memories were stored.
+/// Adds to `rows` the memories within `reach` that are derived from a memory in `rows`, directly or through others.
+/// They are added whether or not the reader sees them. Returns all rows, in the order in which their memories were
+/// stored.
 pub(super) fn with_derived(
     connection: &Connection,
     scope: &Scope,
@@ -223,8 +225,7 @@ pub(super) fn with_derived(
     reach: Reach,
 ) -> Result<Vec<SelectedRow>> {
     let mut known: HashSet<i64> = rows.iter().map(|row| row.seq).collect();
-    // The join begins with the reference: a join that began with the owner would visit every memory for each
-    // row.
+    // The join begins with the reference. A join that began with the owner would visit every memory for each row.
     let mut statement = connection.prepare_cached(&format!(
         "SELECT m.seq, m.id, m.tokens, m.session, m.ordinal
          FROM memory_references r CROSS JOIN memories m ON m.seq = r.memory

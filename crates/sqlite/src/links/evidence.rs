@@ -1,4 +1,5 @@
-//! The evidence for links: which files tool calls changed, which commits they made, and when.
+//! The evidence for links between commits and sessions: the files that tool calls changed, the commits that they made,
+//! and the times.
 
 use rusqlite::{Connection, Row, params};
 
@@ -11,8 +12,8 @@ use tiro_base::memory::{Draft, MemoryId, Millis};
 use tiro_base::scope::{Scope, SessionId};
 use tiro_store::{CallRow, WriteRow};
 
-/// Stores the id of a commit, and the file changes and commits of a tool call. Equal tool calls share one
-/// stored memory; each further call adds its changes and commits to that memory.
+/// Stores the id of a commit, and the file changes and commits of a tool call. Equal tool calls share one stored
+/// memory. Each further call adds its changes and commits to this memory.
 pub(crate) fn record(connection: &Connection, owner: &str, id: &MemoryId, draft: &Draft) -> Result<()> {
     if let Some(commit) = &draft.commit {
         commit_id(connection, owner, &commit.sha, id)?;
@@ -30,7 +31,7 @@ pub(crate) fn record(connection: &Connection, owner: &str, id: &MemoryId, draft:
         write.insert(connection, owner, id, Known::Replaced)?;
     }
     let Some(printed) = &work.commits else { return Ok(()) };
-    // If git printed no id, an empty id is stored, and the call is linked by its time.
+    // If git printed no id, an empty id is stored, and the call is linked to a commit by its time.
     let quiet = [String::new()];
     let printed = if printed.is_empty() { &quiet[..] } else { printed };
     for sha in printed {
@@ -41,7 +42,7 @@ pub(crate) fn record(connection: &Connection, owner: &str, id: &MemoryId, draft:
     Ok(())
 }
 
-/// What an insert does with a row that exists already.
+/// Whether an insert replaces a row that exists already.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Known {
     /// The new row replaces it.
@@ -93,7 +94,7 @@ impl FileWrite<'_> {
 
 /// A tool call that made a commit, to be stored as a row.
 pub(crate) struct CommitCall<'a> {
-    /// When the call began and when it was answered.
+    /// The times when the call began and when it was answered.
     pub time: (Millis, Millis),
     pub sha: &'a str,
     pub worktree: Option<&'a str>,

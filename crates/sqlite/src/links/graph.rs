@@ -8,8 +8,8 @@ use tiro_base::error;
 use tiro_base::scope::Scope;
 use tiro_store::GraphRow;
 
-/// The maximum number of parts that are kept; when another part is added, all parts are joined into one. Each
-/// commit that is imported as soon as it is made adds a part.
+/// The maximum number of parts that are kept. When another part is added, all parts are joined into one. If each commit
+/// is imported as soon as it is made, each commit adds a part.
 const MOST_PARTS: i64 = 64;
 
 impl SqliteStore {
@@ -40,8 +40,8 @@ impl SqliteStore {
             if part.first as i64 != end {
                 return Ok(false);
             }
-            // Parts with another stamp are out of date: when they were read, the shallow history ended at other
-            // commits.
+            // Parts with another stamp are out of date, because the shallow history ended at other commits when they
+            // were read.
             connection
                 .prepare_cached("DELETE FROM commit_graph WHERE owner = ?1 AND stamp <> ?2")?
                 .execute((owner, &part.stamp))?;

@@ -1,4 +1,4 @@
-//! The origins of sessions, and the links between commits and the sessions that led to them.
+//! Stores the origins of sessions, and the links between commits and the sessions that led to them.
 
 mod evidence;
 mod graph;
@@ -19,8 +19,8 @@ use tiro_store::{ChunkKey, CommitLinks, CommitRow, Origin};
 
 pub(crate) use evidence::{CommitCall, FileWrite, Known, alias, record};
 
-/// The longest chain of replacements that is followed from a commit. A commit that was amended and then
-/// squashed has a chain of two.
+/// The longest chain of replacements that is followed from a commit. A commit that was amended and then squashed has a
+/// chain of length two.
 const REPLACEMENTS: usize = 8;
 
 impl SqliteStore {
@@ -109,8 +109,7 @@ impl SqliteStore {
             // A view has no index of its own.
             let by_source = if parts::has_views(connection)? { "" } else { "INDEXED BY memories_by_source" };
             let mut statement = connection.prepare_cached(&format!(
-                // The join begins with the id: a join that began with the owner would visit every message for
-                // each id.
+                // The join begins with the id. A join that began with the owner would visit every message for each id.
                 "SELECT 1 FROM memories m {by_source} CROSS JOIN sessions s ON s.seq = m.session
                  WHERE m.source_id = ?2 AND m.owner = ?1 AND s.name <> ?3
                  UNION ALL
@@ -189,7 +188,7 @@ impl SqliteStore {
         self.write(scope, move |connection, scope| {
             let [shared, mine] = parts::both(scope);
             for (commit, sessions) in &links {
-                // Links to sessions that others keep private stay.
+                // Links to private sessions of others are not removed.
                 connection
                     .prepare_cached(
                         "DELETE FROM commit_sessions WHERE memory = ?1
@@ -254,7 +253,7 @@ impl SqliteStore {
     ) -> error::Result<()> {
         self.write(scope, move |connection, scope| {
             let [shared, mine] = parts::both(scope);
-            // A commit that is checked out again is no longer replaced.
+            // A commit that is checked out again no longer counts as replaced.
             for commit in &commits {
                 let mut statement = connection.prepare_cached(
                     "SELECT r.memory, r.target FROM memories o CROSS JOIN memory_references r ON r.target = o.id
@@ -318,8 +317,8 @@ impl SqliteStore {
     }
 }
 
-/// Returns those of `commits` that were replaced, each with the last living commit in its chain of replacements, and the
-/// first chunk of that commit.
+/// Returns the replaced commits among `commits`. Each comes with the last living commit in its chain of replacements,
+/// and the first chunk of that commit.
 pub(crate) fn stand_ins(
     connection: &Connection,
     scope: &Scope,

@@ -84,8 +84,8 @@ impl SqliteStore {
             let Some(session) = find_session(connection, scope, &session)? else {
                 return Ok((Vec::new(), 0));
             };
-            // Commits belong to no session, so this query ignores the scope's sessions. They were checked when
-            // `session` was found above.
+            // Commits belong to no session, so this query ignores the sessions of the scope. The scope's sessions were
+            // checked when `session` was found above.
             let owner = Value::from(scope.tenant.as_str().to_owned());
             let mut statement = connection.prepare_cached(
                 "SELECT m.id, m.source_id, substr(m.text, 1, 400), m.time, l.confidence FROM memories m

@@ -26,8 +26,8 @@ impl Conditions {
         let owner = Value::from(scope.tenant.as_str().to_owned());
         let mut conditions = Conditions { sql: String::from("m.owner = ?"), values: vec![owner] };
         if let Some(sessions) = sessions(connection, scope)? {
-            // The rows of the sessions are looked up once, before the query: in a query for one row, comparing
-            // the names would take most of the time.
+            // The rows of the sessions are looked up once, before the query. In a query for one row, comparing the
+            // names would take most of the time.
             let marks = vec!["?"; sessions.len()].join(", ");
             conditions.and(&format!("m.session IN ({marks})"), sessions.into_iter().map(Value::from));
         }
@@ -66,8 +66,8 @@ impl Conditions {
             );
         }
         if let Some(id) = source_id {
-            // A commit that was rebased or cherry-picked has several ids. Answers show ten digits of an id;
-            // fewer digits could be those of several commits.
+            // A commit that was rebased or cherry-picked has several ids. Answers show ten digits of an id. Fewer
+            // digits could belong to several commits, so they are not accepted as the beginning of an id.
             let is_prefix = (10..=40).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_hexdigit());
             let end = if is_prefix { format!("{id}g") } else { format!("{id}\0") };
             self.and(
@@ -77,7 +77,7 @@ impl Conditions {
         }
         if let Some(path) = path {
             let path = path.trim_start_matches("./").trim_end_matches('/');
-            // `0` follows `/` in ASCII, so the range has exactly the paths below the directory.
+            // `0` follows `/` in ASCII, so the range contains exactly the paths below the directory.
             self.and(
                 "m.seq IN (SELECT memory FROM memory_paths WHERE path = ? OR (path > ? AND path < ?))",
                 [path.to_owned().into(), format!("{path}/").into(), format!("{path}0").into()],
@@ -92,7 +92,8 @@ impl Conditions {
         self
     }
 
-    /// Narrows the conditions to what is in the stash, or not, and has the topic.
+    /// Adds the conditions that a memory is in the stash, or is not left out of contexts because of the stash, and that
+    /// it has the topic.
     fn in_stash(&mut self, stash: Option<Stash>, topic: Option<&str>, owner: Value) {
         match (stash, topic) {
             (Some(stash), topic) if stash.is_within() => {
@@ -131,10 +132,10 @@ impl Conditions {
     }
 }
 
-/// Returns the condition for the row `x` of the stash of the memory `m`: its time is not over, and it was not stashed
-/// only because no summary covered it, while one covers it now.
+/// Returns the SQL condition that the row `x`, the stash row of the memory `m`, is not expired. It also counts as
+/// expired if it was stashed only because no summary covered it, and a summary covers it now.
 pub(crate) fn unexpired(Expiry { now, made_before }: Expiry) -> String {
-    // Both are numbers, so they need no place among the values.
+    // The two times are numbers, so they can be a part of the SQL text.
     format!(
         "(x.is_protected OR ((x.expires_at IS NULL OR x.expires_at > {now}) AND m.time >= {made_before}))
          AND NOT (x.cause = 'pruning' AND EXISTS (SELECT 1 FROM summaries u

@@ -1,4 +1,4 @@
-//! What a context of a session is chosen from, read in one snapshot.
+//! Reads, in one snapshot, the data from which a context of a session is chosen.
 
 use rusqlite::Connection;
 
@@ -34,7 +34,7 @@ impl SqliteStore {
     }
 }
 
-/// Returns the parts without the number of waiting chunks.
+/// Returns the data for a context, except the number of waiting chunks.
 fn parts(connection: &Connection, scope: &Scope, session: i64, query: &ContextQuery) -> Result<ContextParts> {
     let (noted, segments) = (noted(connection, session)?, segments(connection, session)?);
     let (from, with_texts) = context::read_from(&segments, noted, query);

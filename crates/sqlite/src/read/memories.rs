@@ -154,8 +154,8 @@ impl SqliteStore {
     }
 }
 
-/// Returns living messages of the session in order: up to `before` before `ordinal`, the one there, and up to `after`
-/// after it.
+/// Returns living messages of the session in order: up to `before` messages before `ordinal`, the message at `ordinal`,
+/// and up to `after` messages after it.
 fn surroundings(
     connection: &Connection,
     scope: &Scope,
@@ -214,8 +214,8 @@ pub(super) fn important_messages(
     importance: f64,
     limit: usize,
 ) -> Result<Vec<Memory>> {
-    // The first condition is also the condition of a partial index. This index has only a few rows even for
-    // a long session.
+    // The first condition is the same as the condition of a partial index, which has only a few rows even for a long
+    // session.
     let which = "(m.marked = 1 OR m.importance IS NOT NULL) AND m.ordinal IS NOT NULL
         AND (m.marked = 1 OR m.importance >= ?) ORDER BY m.ordinal DESC LIMIT ?";
     in_session(connection, session, which, vec![importance.into(), (limit as i64).into()])
@@ -253,8 +253,8 @@ pub(crate) fn memories(connection: &Connection, scope: &Scope, keys: Vec<MemoryK
     Ok(found)
 }
 
-/// Returns what ranking needs of each memory in `keys`, in the order of `keys`. Memories that are not living or not in
-/// the scope are left out.
+/// Returns the data that ranking needs of each memory in `keys`, in the order of `keys`. Memories that are not living
+/// or not in the scope are left out.
 pub(crate) fn places(connection: &Connection, scope: &Scope, keys: Vec<MemoryKey>) -> Result<Vec<Neighbour>> {
     if keys.is_empty() {
         return Ok(Vec::new());
@@ -277,7 +277,7 @@ pub(crate) fn places(connection: &Connection, scope: &Scope, keys: Vec<MemoryKey
     Ok(found)
 }
 
-/// Returns the commit as [`ReadCommits::commit_named`](tiro_store::ReadCommits::commit_named) does.
+/// Implements [`ReadCommits::commit_named`](tiro_store::ReadCommits::commit_named).
 pub(crate) fn commit_named(
     connection: &Connection,
     scope: &Scope,
@@ -285,8 +285,7 @@ pub(crate) fn commit_named(
 ) -> Result<Option<(MemoryKey, ChunkKey)>> {
     let prefix = prefix.to_ascii_lowercase();
     let conditions = Conditions::of_scope(connection, scope)?;
-    // `g` comes right after the hexadecimal digits, so the range has exactly the ids that begin with
-    // `prefix`.
+    // `g` comes right after the hexadecimal digits, so the range contains exactly the ids that begin with `prefix`.
     let sql = format!(
         "SELECT DISTINCT m.seq, (SELECT min(c.seq) FROM chunks c WHERE c.memory = m.seq)
          FROM commit_ids i JOIN memories m ON m.seq = i.memory
@@ -411,7 +410,7 @@ pub(crate) fn memory(row: &Row<'_>) -> rusqlite::Result<Memory> {
     })
 }
 
-/// Reads who said a memory: the tenant, unless another is named.
+/// Reads the author of a memory. This is the tenant if the column is empty.
 fn author(row: &Row<'_>) -> rusqlite::Result<AuthorId> {
     let named: Option<String> = row.get(25)?;
     named.map_or_else(

@@ -1,20 +1,22 @@
-//! The parts of a store: what the tenant shares, and what each author keeps private.
+//! The parts of a store. One part has the shared memories of the tenant; each author can have a part with private
+//! memories.
 //!
-//! The column `owner` of a row names its part (`migrations/0014_authors.sql`): the tenant, or the tenant and an author.
-//! So a statement that names the tenant leaves out what is private, whoever wrote it and whatever it forgot to ask. What
-//! a reader sees of both parts is decided in two places:
+//! The column `owner` of a row names its part (`migrations/0014_authors.sql`). It contains the tenant, or the tenant
+//! and an author. So an SQL statement that names only the tenant can't find private rows, even if its author forgot
+//! about them. There are two ways to see both parts:
 //!
-//! - A read gets views, which shadow the tables on its connection: they have the rows of the tenant and those that the
-//!   reader keeps private, as if all of them were the tenant's ([`show`]). They are made within the snapshot and vanish
-//!   with it. A store without private rows gets none, so on one's own machine nothing is different.
-//! - A write names the part that it changes: that of a draft ([`of_draft`]), of a session ([`of_session`]), or each
-//!   part that the reader sees ([`seen`]).
+//! - A read gets views that shadow the tables on its connection ([`show`]). They contain the shared rows and the
+//!   private rows of the reader, as if all rows were the tenant's. The views are made within the snapshot and disappear
+//!   with it. A store without private rows, as on one's own machine, gets no views.
+//! - A write names the part that it changes: the part of a draft ([`of_draft`]), the part of a session
+//!   ([`of_session`]), or each part that the reader sees ([`seen`]).
 //!
-//! A session is in one part with everything that is made of it, so a range of messages is never partly private. Where an
-//! author has a private session, its name means this one; a shared session of that name keeps its name for others.
+//! A session and everything made of it are in the same part, so a range of messages is never partly private. If an
+//! author has a private session with the name of a shared session, the name means the private session for this author,
+//! and the shared session for others.
 //!
-//! What a reader leaves for itself, such as cached answers, cursors and operations, is in the reader's own part
-//! ([`own`]).
+//! Rows that a reader stores for its own use, such as cached answers, cursors and operations, are in the reader's own
+//! part ([`own`]).
 
 use std::collections::HashSet;
 
@@ -27,15 +29,15 @@ use tiro_base::scope::{AuthorId, Scope, SessionId, Sessions, TenantId, Visibilit
 /// The character between the names of a tenant and of an author.
 pub(crate) const BETWEEN: char = '\u{1f}';
 
-/// The key in `meta` that says that the store has, or had, something private.
+/// The key in `meta` that exists if the store has, or had, private rows.
 const MARK: &str = "private";
 
-/// Tables of which a view has the rows of the parts that are seen.
+/// The tables with an owner. Their views contain the rows of the parts that the reader sees.
 const OWNED: &[&str] =
     &["session_aliases", "commit_ids", "purged", "summaries", "statements", "stashed", "blobs"];
 
-/// Tables without an owner, each with the condition that its row `t` is of what is seen. Others are only read together
-/// with a memory or a session.
+/// Tables without an owner, each with the condition that the reader sees the row `t`. Other tables without an owner are
+/// only read together with a memory or a session.
 const BESIDE: &[(&str, &str)] = &[
     ("memory_references", "t.memory IN (SELECT seq FROM temp.memories)"),
     ("operation_memories", "t.memory IN (SELECT seq FROM temp.memories)"),
@@ -51,28 +53,29 @@ const BESIDE: &[(&str, &str)] = &[
     ),
 ];
 
-/// Returns the name of the part that `author` keeps private.
+/// Returns the name of the private part of `author`.
 fn private_of(tenant: &TenantId, author: &AuthorId) -> String {
     format!("{}{BETWEEN}{}", tenant.as_str(), author.as_str())
 }
 
-/// Returns the name of the part that the reader of the scope keeps private.
+/// Returns the name of the private part of the scope's reader.
 pub(crate) fn private(scope: &Scope) -> String {
     private_of(&scope.tenant, &scope.reader)
 }
 
-/// Returns the name of the part that has what the reader leaves for itself: the tenant's if the tenant reads.
+/// Returns the name of the part for rows that the reader stores for its own use. If the reader is the tenant, this is
+/// the shared part.
 pub(crate) fn own(scope: &Scope) -> String {
     if scope.is_own() { scope.tenant.as_str().to_owned() } else { private(scope) }
 }
 
-/// Returns the tenant and, if the part called `owner` is private, its author.
+/// Returns the tenant of the part called `owner` and, if this part is private, its author.
 pub(crate) fn names(owner: &str) -> (&str, Option<&str>) {
     owner.split_once(BETWEEN).map_or((owner, None), |(tenant, author)| (tenant, Some(author)))
 }
 
-/// Returns the names of the part that is shared and of the one that the reader keeps private, also if the scope is of one
-/// of both.
+/// Returns the names of the shared part and of the reader's private part. The scope may also be the scope of one of
+/// these two parts.
 pub(crate) fn both(scope: &Scope) -> [String; 2] {
     match names(scope.tenant.as_str()) {
         (tenant, Some(_)) => [tenant.to_owned(), scope.tenant.as_str().to_owned()],
@@ -80,14 +83,14 @@ pub(crate) fn both(scope: &Scope) -> [String; 2] {
     }
 }
 
-/// Returns the SQL condition that `column` is a part of the tenant `?number`, whoever sees it.
+/// Returns the SQL condition that `column` names any part, shared or private, of the tenant `?number`.
 pub(crate) fn of_tenant(column: &str, number: usize) -> String {
     format!(
         "({column} = ?{number} OR ({column} > ?{number} || char(31) AND {column} < ?{number} || char(32)))"
     )
 }
 
-/// Returns the SQL condition that both columns are parts of one tenant.
+/// Returns the SQL condition that both columns name parts of the same tenant.
 pub(crate) fn of_one_tenant(one: &str, other: &str) -> String {
     let tenant = |column: &str| format!("substr({column}, 1, instr({column} || char(31), char(31)) - 1)");
     format!("{} = {}", tenant(one), tenant(other))
@@ -98,12 +101,12 @@ fn within(scope: &Scope, owner: impl Into<String>) -> Scope {
     Scope { tenant: TenantId::new(owner), ..scope.clone() }
 }
 
-/// Returns whether the store has something private, of whoever.
+/// Returns whether the store has private rows of any author.
 pub(crate) fn has_private(connection: &Connection) -> Result<bool> {
     Ok(connection.prepare_cached("SELECT 1 FROM meta WHERE key = ?1")?.exists([MARK])?)
 }
 
-/// Returns the scope of the part `owner`, and if that is private, notes that there is such a part.
+/// Returns the scope of the part `owner`. If this part is private, records in `meta` that there is a private part.
 fn entered(connection: &Connection, scope: &Scope, owner: String) -> Result<Scope> {
     if names(&owner).1.is_some() {
         connection
@@ -113,9 +116,9 @@ fn entered(connection: &Connection, scope: &Scope, owner: String) -> Result<Scop
     Ok(within(scope, owner))
 }
 
-/// Makes the views of a reading connection, if the store has something private.
+/// Makes the views of a reading connection, if the store has private rows.
 ///
-/// They must not outlive the transaction that they are made in.
+/// The views must not outlive the transaction in which they are made.
 pub(crate) fn show(connection: &Connection, scope: &Scope) -> Result<()> {
     if !has_private(connection)? {
         return Ok(());
@@ -123,7 +126,7 @@ pub(crate) fn show(connection: &Connection, scope: &Scope) -> Result<()> {
     let quote = |name: &str| format!("'{}'", name.replace('\'', "''"));
     let (tenant, private) = (quote(scope.tenant.as_str()), quote(&private(scope)));
     let seen = format!("t.owner IN ({tenant}, {private})");
-    // A shared session is not called by its name while the reader has a private one of this name.
+    // While the reader has a private session with this name, the name doesn't mean the shared session.
     let is_named = format!(
         "{seen} AND (t.owner = {private} OR NOT EXISTS (
              SELECT 1 FROM main.sessions p WHERE p.owner = {private} AND p.name = t.name))"
@@ -146,12 +149,13 @@ pub(crate) fn show(connection: &Connection, scope: &Scope) -> Result<()> {
     Ok(made?)
 }
 
-/// Returns the statement that makes the view of a table with the rows `t` that meet a condition, as rows of the tenant.
+/// Returns the statement that makes a view of a table. The view contains the rows `t` that meet a condition, as rows of
+/// the tenant.
 fn view(connection: &Connection, table: &str, tenant: &str, which: &str) -> Result<String> {
     let mut statement = connection.prepare_cached("SELECT name FROM pragma_table_info(?1, 'main')")?;
     let columns: Vec<String> = statement.query_map([table], |row| row.get(0))?.collect::<Result<_, _>>()?;
     if columns.is_empty() {
-        // A backup may lack tables that it needs not have.
+        // Optional tables may be missing from a backup.
         return Ok(String::new());
     }
     let column = |name: &String| match name.as_str() {
@@ -167,10 +171,10 @@ pub(crate) fn has_views(connection: &Connection) -> Result<bool> {
     Ok(connection.prepare_cached("SELECT 1 FROM sqlite_temp_schema WHERE type = 'view'")?.exists([])?)
 }
 
-/// Returns the scopes of the parts that the reader sees: what is shared, and then what the reader keeps private, if that
-/// is anything. Of the sessions that the scope names, the part that is shared has those that are not private ones.
+/// Returns the scopes of the parts that the reader sees: the shared part, followed by the reader's private part, if
+/// there is one. The scope of the shared part leaves out the names that mean private sessions of the reader.
 ///
-/// On a connection with views, the scope itself is all.
+/// On a connection with views, returns only the scope itself, which covers both parts.
 pub(crate) fn seen(connection: &Connection, scope: &Scope) -> Result<Vec<Scope>> {
     if !has_private(connection)? || has_views(connection)? {
         return Ok(vec![scope.clone()]);
@@ -189,7 +193,7 @@ pub(crate) fn seen(connection: &Connection, scope: &Scope) -> Result<Vec<Scope>>
     Ok(vec![shared, mine])
 }
 
-/// Returns the row of the session that is called `name`, not by an alias, in a part.
+/// Returns the row of the session in a part whose name (not an alias) is `name`.
 fn in_part(connection: &Connection, owner: &str, name: &SessionId) -> Result<Option<i64>> {
     Ok(connection
         .prepare_cached("SELECT seq FROM sessions WHERE owner = ?1 AND name = ?2")?
@@ -197,7 +201,8 @@ fn in_part(connection: &Connection, owner: &str, name: &SessionId) -> Result<Opt
         .optional()?)
 }
 
-/// Returns the row of the session that is called `name`, not by an alias: the reader's private one, or a shared one.
+/// Returns the row of the session whose name (not an alias) is `name`. This is the reader's private session, if there
+/// is one, or a shared session.
 pub(crate) fn session_called(
     connection: &Connection,
     scope: &Scope,
@@ -209,8 +214,8 @@ pub(crate) fn session_called(
     }
 }
 
-/// Returns the scope of the part that has the session `name`, or that gets it: one that is new is as visible as it is
-/// said to be, and shared if nothing is said.
+/// Returns the scope of the part that contains the session `name`. For a new session, returns the part that fits the
+/// requested visibility, or the shared part if no visibility is requested.
 pub(crate) fn of_session(
     connection: &Connection,
     scope: &Scope,
@@ -233,15 +238,16 @@ pub(crate) fn of_row(connection: &Connection, scope: &Scope, session: i64) -> Re
     Ok(within(scope, owner))
 }
 
-/// Where a draft is stored.
+/// The place where a draft is stored.
 pub(crate) struct Place {
     /// The scope of the part.
     pub part: Scope,
-    /// The session: none if the memory is shared, and its session is private.
+    /// The session. `None` also if the memory is shared but its session is private.
     pub session: Option<SessionId>,
 }
 
-/// Returns where a draft is to be stored. If it doesn't say who sees it, it is as private as what it comes from.
+/// Returns the place where a draft must be stored. If the draft names no visibility, it is as private as its session
+/// and its sources.
 pub(crate) fn of_draft(connection: &Connection, scope: &Scope, draft: &Draft) -> Result<Place> {
     let session = draft.session.clone();
     let author = draft.author.as_ref().unwrap_or(&scope.reader);
@@ -266,12 +272,12 @@ pub(crate) fn of_draft(connection: &Connection, scope: &Scope, draft: &Draft) ->
             return Ok(Place { part: within(scope, mine), session });
         }
     }
-    // What is shared doesn't name a session that is private.
+    // A shared memory must not name a private session.
     let is_named = draft.kind == Kind::Message || !is_in_private;
     Ok(Place { part: scope.clone(), session: session.filter(|_| is_named) })
 }
 
-/// Returns the row of the memory `id` in the parts that the reader sees, the private one first.
+/// Returns the row of the memory `id` in the parts that the reader sees. The private part is searched first.
 pub(crate) fn row_of(connection: &Connection, scope: &Scope, id: &str) -> Result<Option<(i64, bool)>> {
     for owner in [private(scope).as_str(), scope.tenant.as_str()] {
         let found = connection
@@ -285,7 +291,8 @@ pub(crate) fn row_of(connection: &Connection, scope: &Scope, id: &str) -> Result
     Ok(None)
 }
 
-/// Returns those of the rows that others keep private: they go with what they are made of, but are not spoken of.
+/// Returns the rows that are private to others. They are forgotten together with their sources, but not reported to the
+/// reader.
 pub(crate) fn hidden(
     connection: &Connection,
     scope: &Scope,

@@ -1,4 +1,4 @@
-//! Which memories refer to which.
+//! Reads which memories refer to which others.
 
 use rusqlite::params_from_iter;
 use rusqlite::types::Value;
@@ -14,7 +14,7 @@ impl SqliteStore {
     pub(crate) async fn references(&self, scope: &Scope, memory: MemoryKey) -> error::Result<Vec<MemoryKey>> {
         self.read(scope, move |_, connection, scope| {
             let conditions = Conditions::of_scope(connection, scope)?;
-            // The joins begin with the references: otherwise SQLite reads all memories of the owner.
+            // The joins begin with the references, because SQLite would otherwise read all memories of the owner.
             let sql = format!(
                 "SELECT m.seq FROM (
                      SELECT o.seq AS seq FROM memory_references r

@@ -1,4 +1,4 @@
-//! The messages of a session in order, its segments, and versions that tell whether a session changed.
+//! Reads the messages and segments of a session, and versions by which changes of a session are noticed.
 //!
 //! Whenever any program changes a memory, triggers of the schema give its session and its owner a new version.
 //! A cached answer stays current until the version changes.
@@ -152,8 +152,8 @@ fn version(connection: &Connection, scope: &Scope) -> Result<Version> {
             .optional()?;
         return Ok(version.unwrap_or(Version::from_store(0)));
     };
-    // The versions are hashed, because their sum or maximum could be the same again after a session was
-    // removed.
+    // The versions are hashed. Their sum or maximum would not be enough, because it could have an earlier value again
+    // after a session was removed.
     let mut hasher = blake3::Hasher::new_derive_key("tiro 2026 source version");
     let mut sessions = Vec::with_capacity(names.len());
     for name in names {
@@ -180,7 +180,7 @@ pub(super) fn messages(connection: &Connection, session: i64, from_ordinal: i64)
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Returns the texts of the memories in `keys`, in their order, and whether each is damaged.
+/// Returns the texts of the memories in `keys`, in the order of `keys`, and whether each text is damaged.
 pub(super) fn checked_texts(
     connection: &Connection,
     scope: &Scope,
@@ -211,7 +211,7 @@ pub(super) fn segments(connection: &Connection, session: i64) -> Result<Vec<Segm
 
 /// Returns the tokens of the session's living messages.
 pub(super) fn tokens(connection: &Connection, session: i64) -> Result<i64> {
-    // The tokens of closed segments are already summed up.
+    // For closed segments, the sums of tokens are already stored.
     let (closed, from): (i64, i64) = connection
         .prepare_cached(
             "SELECT coalesce(sum(tokens), 0), coalesce(max(last), -1) FROM segments WHERE session = ?1",
@@ -226,8 +226,8 @@ pub(super) fn tokens(connection: &Connection, session: i64) -> Result<i64> {
     Ok(closed + open)
 }
 
-/// Returns the row of the session with the name or alias `session`; `None` if there is none or the scope
-/// doesn't admit it.
+/// Returns the row of the session with the name or alias `session`. Returns `None` if there is no such session, or if
+/// the scope doesn't admit it.
 pub(crate) fn find_session(
     connection: &Connection,
     scope: &Scope,
@@ -243,8 +243,8 @@ pub(crate) fn find_session(
     Ok(None)
 }
 
-/// Returns the row and the version of the session with the name or alias `name`: one that the reader keeps private, or a
-/// shared one.
+/// Returns the row and the version of the session with the name or alias `name`, which may be a private session of the
+/// reader or a shared session.
 pub(crate) fn named(connection: &Connection, scope: &Scope, name: &SessionId) -> Result<Option<(i64, i64)>> {
     Ok(connection
         .prepare_cached(
@@ -263,8 +263,7 @@ pub(crate) fn named(connection: &Connection, scope: &Scope, name: &SessionId) ->
         .optional()?)
 }
 
-/// Returns the row of the session as [`find_session`] does. Errors with `Kind::NotFound` if the scope has no
-/// such session.
+/// Like [`find_session`], but errors with `Kind::NotFound` if the scope has no such session.
 pub(crate) fn required_session(connection: &Connection, scope: &Scope, session: &SessionId) -> Result<i64> {
     find_session(connection, scope, session)?.ok_or_else(|| {
         Error::not_found(format!("no session `{session}`"))
@@ -288,7 +287,7 @@ pub(crate) fn hash_of_range(
     Ok(source_hash(&ids))
 }
 
-/// Gives the sessions of the chunks, and the parts that have them, a new version, since searches by meaning can now find the
+/// Gives new versions to the sessions of the chunks and to their parts, because searches by meaning can now find the
 /// chunks.
 pub(crate) fn bump(connection: &Connection, chunks: &[i64]) -> Result<()> {
     let mut owners = BTreeSet::new();

@@ -14,14 +14,14 @@ use tiro_base::memory::{Memory, MemoryKey, marked};
 use tiro_base::scope::{Scope, SessionId, Sessions};
 use tiro_store::{About, SessionRow};
 
-/// The title of the session `s`: the title that its client gave it; if there is none, the title of the memory that
-/// represents the session.
+/// The title of the session `s`. This is the title that the client gave it or, if there is none, the title of the
+/// memory that summarises the session.
 pub(super) const TITLE: &str = "coalesce(nullif(trim(s.title), ''), (
     SELECT c.title FROM memories c
     WHERE c.session = s.seq AND c.owner = s.owner AND c.kind = 'conversation' AND c.title IS NOT NULL
         AND c.tombstoned_at IS NULL LIMIT 1))";
 
-/// The key of the memory that represents the session `s`, if that has a title.
+/// The key of the memory that summarises the session `s`, if this memory has a title.
 const TITLED: &str = "(
     SELECT c.seq FROM memories c
     WHERE c.session = s.seq AND c.owner = s.owner AND c.kind = 'conversation' AND c.title IS NOT NULL
@@ -33,7 +33,7 @@ const FIRST: &str = "(
     WHERE u.session = s.seq AND u.owner = s.owner AND u.kind = 'message' AND u.role = 'user'
         AND u.tombstoned_at IS NULL ORDER BY u.ordinal LIMIT 1)";
 
-/// How many characters of the user's first message stand for a title. Arbitrary.
+/// The number of characters of the user's first message that are used in place of a title. Arbitrary.
 const OPENING_CHARACTERS: usize = 500;
 
 /// The beginning of the user's first message in the session `s`, for a session without a title.
@@ -57,8 +57,8 @@ impl SqliteStore {
                  GROUP BY s.seq
                  ORDER BY coalesce(s.client, '') LIKE '% headless', max(m.time) DESC, s.name LIMIT ?2 OFFSET ?3",
             )?;
-            // If the scope has all sessions, SQL picks the page, because a project may have thousands of
-            // sessions. Otherwise the page is picked below.
+            // If the scope has all sessions, SQL selects the page, because a project may have thousands of sessions.
+            // Otherwise the page is selected below.
             let (sql_limit, sql_offset) = match &scope.sessions {
                 Sessions::All => (limit as i64, offset as i64),
                 Sessions::Only(_) => (-1, 0),

@@ -1,4 +1,4 @@
-//! Counts of a store, durations of tool calls, and saved tokens.
+//! Reads counts of a store, durations of tool calls, and saved tokens.
 
 use rusqlite::OptionalExtension;
 

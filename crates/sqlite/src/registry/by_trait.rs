@@ -1,4 +1,4 @@
-//! What a registry of SQLite does, by the names of the trait. The methods are in the files of their subjects.
+//! Implements the trait `Registry` by calling methods of the same names, which are in the files of their subjects.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The names of the folders in which the stores of projects are.
+//! The names of the folders that contain the stores of projects.
 
 use std::fs::DirEntry;
 use std::path::Path;
@@ -10,7 +10,7 @@ pub(crate) fn name(name: &str, id: &ProjectId) -> String {
     format!("{}-{}", slug(name), id.as_str())
 }
 
-/// Returns the ids of the projects that have a folder in `projects`, with the folder's name.
+/// Returns the ids of the projects that have a folder in `projects`, each with the name of its folder.
 pub(crate) fn all(projects: &Path) -> Vec<(ProjectId, String)> {
     let entries = std::fs::read_dir(projects).into_iter().flatten().flatten();
     let named = |entry: DirEntry| {

@@ -1,11 +1,11 @@
 //! The ledger of spending on models. It is in `owner.db`, because its limits apply to all projects together.
 //!
-//! The transaction that checks the limits also reserves the most that a call may cost; after the call, its real
-//! cost replaces the reservation. So concurrent processes can't exceed a limit together. An amount that may
-//! have been spent stays counted: if a process died, its reservation counts in full. The day of the ledger
-//! doesn't go back with the clock, unless it was more than a week ahead.
+//! The transaction that checks the limits also reserves the highest possible cost of a call. After the call, its real
+//! cost replaces the reservation. So concurrent processes can't exceed a limit together. An amount that may have been
+//! spent stays counted: if a process died, its whole reservation counts as spent. If the clock goes back, the day of
+//! the ledger stays, unless it was more than a week ahead.
 //!
-//! Callers decide on prices and on which providers may be used.
+//! Callers decide about prices, and about the providers that may be used.
 
 use rusqlite::{Connection, OptionalExtension};
 
@@ -18,18 +18,18 @@ use tiro_base::money::Money;
 use tiro_store::decide::spending::{self, Limit, Settled};
 use tiro_store::{Planned, Reservation, SpendingRow, Spent};
 
-/// How long a reservation still counts as open after its deadline, in milliseconds. Arbitrary: a process may be
-/// suspended that long.
+/// The time after its deadline during which a reservation still counts as open, in milliseconds. Arbitrary: a process
+/// may be suspended for this time.
 const GRACE_MS: Millis = 60_000;
 
 const DAY_MS: Millis = 86_400_000;
 
-/// Returns how an amount is stored.
+/// Returns the number by which an amount is stored.
 fn column(money: Money) -> i64 {
     i64::try_from(money.0).unwrap_or(i64::MAX)
 }
 
-/// Returns the amount of a column; nothing for a negative number.
+/// Returns the amount in a column. A negative number counts as 0.
 fn money(column: i64) -> Money {
     Money(column.try_into().unwrap_or_default())
 }
@@ -139,7 +139,7 @@ impl SqliteRegistry {
     }
 }
 
-/// Counts expired reservations as spent in full: their processes died.
+/// Counts expired reservations as fully spent, because their processes died.
 fn count_expired(connection: &Connection, now: Millis) -> Result<()> {
     let expired = "FROM reservations WHERE expires < ?1";
     connection.execute(
@@ -155,7 +155,7 @@ fn count_expired(connection: &Connection, now: Millis) -> Result<()> {
     Ok(())
 }
 
-/// Returns the day of the ledger, and stores it if it is a new one.
+/// Returns the day of the ledger, and stores it if it is new.
 fn counted_day(connection: &Connection, today: i64) -> Result<i64> {
     let known: Option<i64> = connection
         .query_row("SELECT value FROM meta WHERE key = 'ledger_day'", [], |row| row.get(0))
@@ -170,7 +170,7 @@ fn counted_day(connection: &Connection, today: i64) -> Result<i64> {
     Ok(day)
 }
 
-/// Counts what a clock that was ahead recorded on later days as spent on `day`.
+/// Moves spending that was recorded on later days, because a clock was ahead, to `day`.
 fn count_today(connection: &Connection, day: i64) -> Result<()> {
     connection.execute(
         "INSERT INTO spending
@@ -200,7 +200,7 @@ fn check(connection: &Connection, planned: &Planned, held: Money, day: i64, toda
     }
 }
 
-/// Returns the amount that counts against a limit: what is spent plus what is reserved.
+/// Returns the amount that counts against a limit: the spent amount plus the reserved amount.
 fn spent(connection: &Connection, limit: Limit, planned: &Planned, held: Money, day: i64) -> Result<Money> {
     let (condition, word) = match limit {
         Limit::Call => return Ok(held),
@@ -211,7 +211,7 @@ fn spent(connection: &Connection, limit: Limit, planned: &Planned, held: Money, 
     };
     let sum = |amount: &str, table: &str| -> Result<Money> {
         let sql = format!("SELECT coalesce(sum({amount}), 0) FROM {table} WHERE {condition}");
-        // With this addition the statement has both parameters, even if `condition` uses only one of them.
+        // This addition makes sure that the statement has both parameters, even if `condition` uses only one of them.
         let sql = format!("{sql} AND ?1 IS NOT NULL AND ?2 IS NOT NULL");
         Ok(connection.prepare_cached(&sql)?.query_row((day, word), |row| row.get(0).map(money))?)
     };

@@ -1,4 +1,4 @@
-//! The contents of `owner.db`: the owner's projects and the directories where they were seen, the ledger of
+//! The registry in `owner.db`. It has the owner's projects, the directories where they were seen, the ledger of
 //! spending, and the installation's secret.
 //!
 //! Each owner has an `owner.db`, so its tables of projects and spending have no column for the owner.
@@ -23,21 +23,21 @@ use tiro_base::scope::{ProjectId, Scope, TenantId};
 use tiro_redact::Redactor;
 use tiro_store::{Flavour, ProjectRow, Store};
 
-/// The registry of projects, in the owner's store. [The module](crate) says what all methods of a
+/// The registry of projects, in the owner's store. The documentation of [the crate](crate) says what all methods of a
 /// registry promise.
 #[derive(Clone)]
 pub struct SqliteRegistry {
     store: SqliteStore,
     scope: Scope,
-    /// The store, for those who know no engine.
+    /// The store as a trait object, for callers that don't know the engine.
     memories: Arc<dyn Store>,
 }
 
 impl SqliteRegistry {
-    /// Opens `owner.db` in the data directory; creates the file and the directory if they are missing.
+    /// Opens `owner.db` in the data directory. Creates the file and the directory if they are missing.
     ///
-    /// Errors as [`SqliteStore::open`] and [`private::data_dir`] do. Also errors with [`Kind::Store`] if `owner.db`
-    /// is an empty file although there are stores of projects: then `owner.db` has lost its content.
+    /// Errors in the same cases as [`SqliteStore::open`] and [`private::data_dir`]. Also errors with [`Kind::Store`] if
+    /// `owner.db` has lost its content: it is an empty file although there are stores of projects.
     pub fn open(data_dir: &Path, owner: &TenantId) -> Result<SqliteRegistry> {
         private::data_dir(data_dir)?;
         let path = data_dir.join("owner.db");
@@ -49,8 +49,8 @@ impl SqliteRegistry {
         Ok(SqliteRegistry::of(store, owner))
     }
 
-    /// Errors with [`Kind::Store`] if the project's store at `path` was made earlier and is now an empty file.
-    /// If it were opened as a new store, nobody would notice that its memories are lost.
+    /// Errors with [`Kind::Store`] if the project's store at `path` was made earlier and is now an empty file. If such
+    /// a file were opened as a new store, nobody would notice that its memories are lost.
     async fn refuse_emptied(&self, id: &ProjectId, path: &Path) -> error::Result<()> {
         // A new store gets its name only when it is complete, so an empty file is a store that lost its
         // content.
@@ -91,7 +91,7 @@ impl SqliteRegistry {
             .await
     }
 
-    /// Returns an empty registry in memory, called `name` within this process. It is gone when the process
+    /// Returns an empty registry in memory. It is called `name` within this process, and disappears when the process
     /// ends.
     pub fn blank(owner: &TenantId, name: &str) -> Result<SqliteRegistry> {
         let store = SqliteStore::blank(name, Flavour::Owner, ProjectId::owner_wide())?;
@@ -121,7 +121,7 @@ impl SqliteRegistry {
 
     pub(crate) async fn existing_store(&self, id: &ProjectId) -> error::Result<Option<Arc<dyn Store>>> {
         let path = self.file(&self.folder_of(id).await?);
-        // A store that exists but can't be looked at is opened, so that its error is reported.
+        // If it is unknown whether the store exists, it is opened, so that the error is reported.
         if matches!(path.symlink_metadata(), Err(error) if error.kind() == std::io::ErrorKind::NotFound) {
             return Ok(None);
         }
@@ -133,7 +133,7 @@ impl SqliteRegistry {
         Ok(Arc::new(SqliteStore::blank(name, Flavour::Project, id.clone())?))
     }
 
-    /// Returns the folder of the project's store, by its name.
+    /// Returns the name of the folder of the project's store.
     async fn folder_of(&self, id: &ProjectId) -> error::Result<String> {
         let key = id.as_str().to_owned();
         let known = self.store.read(&self.scope, move |_, connection, _| {
@@ -151,13 +151,13 @@ impl SqliteRegistry {
             .ok_or_else(|| error::Error::not_found(format!("no project has the id `{}`", id.as_str())))
     }
 
-    /// Returns the folder for the store of a project that is registered now.
+    /// Returns the name of the folder for the store of a project that is being registered.
     fn new_folder(&self, id: &ProjectId, name: &str) -> String {
         let stray = folder::all(&self.projects()).into_iter().find(|(of, _)| of == id);
         stray.map_or_else(|| folder::name(name, id), |(_, folder)| folder)
     }
 
-    /// Returns the folder in which the folders of the projects are.
+    /// Returns the path of the folder that contains the folders of the projects.
     fn projects(&self) -> PathBuf {
         self.store.path().with_file_name("projects")
     }
@@ -404,8 +404,8 @@ impl SqliteRegistry {
     }
 }
 
-/// Returns whether there is an empty file at `path`. A store that is being made doesn't appear at its path
-/// until it is complete.
+/// Returns whether there is an empty file at `path`. An empty file is not a store that is being made, because a new
+/// store gets its name only when it is complete.
 fn is_empty(path: &Path) -> bool {
     path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() == 0)
 }
@@ -437,7 +437,7 @@ fn project(row: &Row<'_>, projects: &Path) -> rusqlite::Result<Option<ProjectRow
     let id: String = row.get(0)?;
     let Some(id) = ProjectId::parse(&id) else { return Ok(None) };
     let places = row.get::<_, Option<String>>(3)?.into_iter().collect();
-    // Earlier versions stored the names of directories as they are.
+    // Earlier versions stored the names of directories without redacting them.
     let name = Redactor::blank().redact(&row.get::<_, String>(1)?).text.into_owned();
     let file = projects.join(row.get::<_, String>(2)?).join("tiro.db");
     Ok(Some(ProjectRow { id, name, file, places }))

@@ -1,9 +1,9 @@
-//! What was sent to providers of models: when, where to, for what, and which memories and files it came from. There is
-//! no text in it.
+//! Records of what was sent to providers of models: the time, the receiver, the purpose, and the memories and files
+//! from which the content came. The records contain no text.
 //!
-//! The row of a request is written in the transaction that reserves its cost, so it is durable before anything leaves.
-//! It stays without an answer if the process dies. A request that never left has no row in the end. The number of rows
-//! and the bytes of their names are limited; the oldest rows are removed for a new one.
+//! The row of a request is written in the transaction that reserves the cost, so it is durable before anything is sent.
+//! If the process dies, the row stays without an answer. If the request was never sent, its row is removed. The number
+//! of rows and the bytes of their names are limited. The oldest rows are removed to make room.
 
 use rusqlite::{Connection, Row, params};
 use serde::{Deserialize, Serialize};
@@ -14,13 +14,13 @@ use tiro_base::error;
 use tiro_base::scope::ProjectId;
 use tiro_store::{Planned, Reservation, SentFilter, SentRow, Sources, Spent};
 
-/// How many requests are kept. Arbitrary: years of a person's work.
+/// The maximum number of requests that are kept. Arbitrary: years of a person's work.
 const MOST_ROWS: i64 = 50_000;
 
-/// How many bytes the names of sources may take together. Arbitrary.
+/// The maximum number of bytes of all names of sources together. Arbitrary.
 const MOST_BYTES: i64 = 64 << 20;
 
-/// After how many requests the bytes are added up: that reads all rows.
+/// The bytes are counted only once in this many requests, because counting reads all rows.
 const BYTES_EVERY: i64 = 64;
 
 /// The names of sources as they are stored.
@@ -30,7 +30,7 @@ struct Named {
     files: Vec<String>,
 }
 
-/// Records the request of `planned`, whose reservation is `id`, and removes the oldest rows that are too many.
+/// Records the request of `planned` with the reservation `id`. Removes the oldest rows if there are too many.
 pub(super) fn record(connection: &Connection, id: i64, planned: &Planned, now: i64) -> Result<()> {
     let parcel = &planned.parcel;
     let Sources { memories, files } = parcel.matter.sources.clone();
@@ -63,8 +63,8 @@ pub(super) fn record(connection: &Connection, id: i64, planned: &Planned, now: i
     remove_oldest(connection, id, (MOST_ROWS, MOST_BYTES), id % BYTES_EVERY == 0)
 }
 
-/// Removes the oldest rows, so that at most `rows` stay; if `by_bytes`, also so that the names of the others have at
-/// most `bytes`. `newest` is the id of the newest row.
+/// Removes the oldest rows so that at most `rows` rows stay. If `by_bytes` is true, also removes rows until the names
+/// of the others have at most `bytes` bytes. `newest` is the id of the newest row.
 fn remove_oldest(
     connection: &Connection,
     newest: i64,
@@ -94,7 +94,7 @@ pub(super) fn repeat(connection: &Connection, id: i64, planned: &Planned) -> Res
     Ok(())
 }
 
-/// Records how the request with the reservation `id` ended. If it never left, its row is removed.
+/// Records how the request with the reservation `id` ended. If the request was never sent, its row is removed.
 pub(super) fn settle(connection: &Connection, id: i64, outcome: &Spent) -> Result<()> {
     if outcome.requests == 0 {
         connection.prepare_cached("DELETE FROM sent WHERE id = ?1")?.execute([id])?;
@@ -109,7 +109,7 @@ pub(super) fn settle(connection: &Connection, id: i64, outcome: &Spent) -> Resul
     Ok(())
 }
 
-/// Removes the names of what was sent for `project`, and returns how many rows had some.
+/// Removes the names of sessions, memories and files from the rows of `project`. Returns how many rows had such names.
 pub(super) fn forget_project(connection: &Connection, project: &str) -> Result<usize> {
     let forget = "UPDATE sent SET session = NULL, assistant = NULL, sources = NULL WHERE project = ?1";
     Ok(connection.execute(forget, [project])?)

@@ -1,7 +1,7 @@
 //! The chunks that a scope and a filter admit, cached by each process.
 //!
-//! The searches by words and by meaning need the same list, and so does the next page. Reading it takes longer than
-//! searching a few thousand chunks.
+//! The search by words, the search by meaning, and the next page of results need the same list. Reading the list takes
+//! longer than searching a few thousand chunks.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use crate::read::conditions::Conditions;
 use tiro_base::filter::Filter;
 use tiro_base::scope::Scope;
 
-/// The most lists that are cached. Arbitrary: a list has eight bytes for each chunk.
+/// The maximum number of cached lists. Arbitrary: a list takes eight bytes for each chunk.
 const MOST: usize = 4;
 
-/// The lists that were asked for last, the latest last, as of `version`.
+/// The lists that were used most recently, the latest one last. They are valid for `version`.
 #[derive(Default)]
 pub(crate) struct AdmittedChunks {
     version: (i64, i64),
@@ -23,7 +23,7 @@ pub(crate) struct AdmittedChunks {
 }
 
 impl AdmittedChunks {
-    /// Returns the chunks that `scope` and `filter` admit, in ascending order, as the reading transaction sees them.
+    /// Returns the chunks that `scope` and `filter` admit in the snapshot of `connection`, in ascending order.
     pub fn of(&mut self, connection: &Connection, scope: &Scope, filter: &Filter) -> Result<Arc<[i64]>> {
         let version = version(connection, scope)?;
         if version != self.version {
@@ -55,7 +55,7 @@ fn version(connection: &Connection, scope: &Scope) -> Result<(i64, i64)> {
         .prepare_cached("SELECT value FROM meta WHERE key = 'stash_version'")?
         .query_row([], |row| row.get(0))
         .optional()?;
-    // Stores of different owners may have the same numbers, so a list is found by its scope too.
+    // Different owners may have the same version numbers, so the scope is also compared when a list is looked up.
     Ok((memories.unwrap_or_default(), stash.unwrap_or_default()))
 }
 

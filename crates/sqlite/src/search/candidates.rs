@@ -1,4 +1,5 @@
-//! The candidates of a search with all that ranking needs of them, and what replaced them, each read in one snapshot.
+//! Reads, each in one snapshot, the candidates of a search with the data that ranking needs, and the memories that
+//! replaced others.
 
 use std::collections::BTreeMap;
 
@@ -70,7 +71,7 @@ impl SqliteStore {
     }
 }
 
-/// What was read for a search, with the errors of this engine.
+/// The parts of a search result, with the errors of this engine.
 struct Parts {
     words: Result<(Vec<LexicalCandidate>, Vocabulary)>,
     near: Result<Vec<DenseCandidate>>,
@@ -104,7 +105,7 @@ impl Parts {
         Parts { words, near, named, cosines, places, pending }
     }
 
-    /// Returns the parts as the store tells them; `explained` returns what is behind an error.
+    /// Converts the parts into the result of the store. `explained` returns the real reason of an error.
     fn told(self, explained: &dyn Fn(Error) -> Error) -> Candidates {
         let explained = |error| error::Error::from(explained(error));
         Candidates {
@@ -118,7 +119,7 @@ impl Parts {
     }
 }
 
-/// Searches by words, with the weights of the query if it has some.
+/// Searches by words. Uses the weights of the query if it has any.
 fn words(
     inner: &Inner,
     connection: &Connection,

@@ -1,10 +1,9 @@
-//! Finds candidates by meaning: scans all int8 codes in memory, then computes exact cosines from the stored
+//! Finds candidates by meaning. First scans all int8 codes in memory, then computes exact cosines from the stored
 //! vectors.
 //!
-//! Each process caches the codes of its owner's chunks. Every transaction that changes vectors appends to the
-//! log of changes, from which the caches of other processes are updated. The cache holds the group of kinds and
-//! the session of each chunk. If a filter asks for anything else, the list of chunks that it admits is read
-//! before the search.
+//! Each process caches the codes of its owner's chunks. Every transaction that changes vectors appends to the log of
+//! changes, from which the caches of other processes are updated. The cache holds the group of kinds and the session of
+//! each chunk. If a filter has other conditions, the list of chunks that it admits is read before the search.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -46,13 +45,13 @@ pub(super) fn dense(
     Ok(cache.near(scope, groups, embedding, &admitted, *limit))
 }
 
-/// Returns the exact cosine of the embedding with each of the chunks that has a vector of the space, the nearest first.
+/// Returns the exact cosine of the embedding with each chunk that has a vector of the space, the nearest chunk first.
 pub(super) fn cosines(
     connection: &Connection,
     (space, embedding): (&str, &[f32]),
     chunks: impl Iterator<Item = ChunkKey>,
 ) -> Result<Vec<(ChunkKey, f64)>> {
-    // A view leaves out what others keep private.
+    // On this connection, a view leaves out private rows of others.
     let mut statement =
         connection.prepare_cached("SELECT embedding FROM vectors WHERE chunk = ?1 AND space = ?2")?;
     let mut hits: Vec<Hit> =

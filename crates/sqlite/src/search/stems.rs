@@ -1,4 +1,4 @@
-//! Stems of words, as the tokenizer of the text index makes them, and cached counts of documents.
+//! Computes stems of words with the tokenizer of the text index, and caches counts of documents.
 
 use std::collections::HashMap;
 
@@ -16,8 +16,8 @@ pub(crate) struct CommonTerms {
 }
 
 impl CommonTerms {
-    /// Returns the stems of each of `terms`, as the tokenizer of the index makes them. The terms are inserted
-    /// into a temporary index, which is rolled back afterwards.
+    /// Returns the stems of each of `terms`, as computed by the tokenizer of the index. For this, the terms are
+    /// inserted into a temporary index, which is rolled back afterwards.
     pub(super) fn stems(&mut self, terms: &[&String]) -> Result<Vec<Vec<String>>> {
         if self.stemmer.is_none() {
             let connection = Connection::open_in_memory()?;

@@ -13,17 +13,17 @@ use tiro_base::memory::{Group, Kind, MemoryKey};
 use tiro_base::scope::{Scope, TenantId};
 use tiro_store::{ChunkKey, DenseCandidate};
 
-/// The label of the chunks of long answers. They have a separate list of hits, since they would fill the list of all
-/// messages. The labels of other chunks are the numbers of their groups.
+/// The label of the chunks of long answers. These chunks have a separate list of hits, because they would fill the list
+/// of messages. The labels of other chunks are the numbers of their groups.
 const ANSWERS: usize = Group::ALL.len();
 
-/// How many vector spaces a process caches: one for prose and one for code.
+/// The number of vector spaces that a process caches: one for prose and one for code.
 const SPACES: usize = 2;
 
 /// How many threads share a scan of many vectors.
 const THREADS: usize = 2;
 
-/// The caches of the spaces that were searched last, the latest last.
+/// The caches of the spaces that were searched most recently, the latest one last.
 #[derive(Default)]
 pub(crate) struct VectorCaches(Vec<VectorCache>);
 
@@ -43,8 +43,8 @@ impl VectorCaches {
     }
 }
 
-/// The codes of every living chunk with a vector of `space`, by the part of the store. They include the changes in the log up to the
-/// number `seen`.
+/// The codes of all living chunks with a vector of `space`, separately for each part of the store. They include the
+/// changes in the log up to the number `seen`.
 #[derive(Default)]
 pub(crate) struct VectorCache {
     space: String,
@@ -55,8 +55,7 @@ pub(crate) struct VectorCache {
 /// The chunks of an owner that scope and filter admit.
 pub(crate) enum Admitted {
     All,
-    /// The chunks of these sessions. The sessions are in ascending order. The cache knows the session of each
-    /// chunk.
+    /// The chunks of these sessions, which are in ascending order. The cache has the session of each chunk.
     Sessions(Vec<i64>),
     /// All but the chunks of these sessions.
     Without(Vec<i64>),
@@ -64,7 +63,7 @@ pub(crate) enum Admitted {
     Chunks(Arc<[i64]>),
 }
 
-/// Returns the best hits of each label of two searches.
+/// Merges the hits of two searches. Returns the best hits of each label.
 fn merged(shared: Vec<Vec<Hit>>, mine: Vec<Vec<Hit>>, limit: usize) -> Vec<Vec<Hit>> {
     let both = |(mut hits, mine): (Vec<Hit>, Vec<Hit>)| {
         hits.extend(mine);
@@ -117,7 +116,7 @@ impl VectorCache {
         hits.map(candidate).collect()
     }
 
-    /// Brings the cache to the state that the reading transaction sees; does nothing if the cache is newer.
+    /// Updates the cache to the state that the reading transaction sees. Does nothing if the cache is newer.
     pub(crate) fn catch_up(&mut self, connection: &Connection, dimensions: usize) -> Result<()> {
         let last: i64 = connection
             .prepare_cached("SELECT coalesce(max(seq), 0) FROM changes")?

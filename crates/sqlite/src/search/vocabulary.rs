@@ -1,9 +1,9 @@
 //! Counts the documents that contain a word, and computes the share of a query's words that a text contains.
 //!
-//! BM25 weighs a word by how many documents of the searched store contain it. In a store of a few documents
-//! every word is common, so the scores in this store are near zero compared to those in a large store. So if
-//! several stores are searched, words in the small stores get the weights that they have in the largest one.
-//! Counts include the documents of all owners of a file.
+//! BM25 weights a word by the number of documents of the searched store that contain it. In a store with few documents,
+//! every word is common, so the scores are near zero compared with the scores in a large store. So if several stores
+//! are searched, words in the small stores get the weights that they have in the largest one. Counts include the
+//! documents of all owners of a file.
 
 use std::collections::{HashMap, HashSet};
 
@@ -20,15 +20,15 @@ use tiro_store::tuning::LARGE_STORE;
 use tiro_text::chunk::index_text;
 use tiro_text::words::{Term, is_of_word};
 
-/// The count of a stem is cached if more than this share of the documents contain the stem. Rarer stems are
-/// counted quickly.
+/// The count of a stem is cached if more than this share of the documents contain the stem. Counting rarer stems is
+/// fast.
 const COMMON_SHARE: f64 = 0.01;
 
 /// The maximum number of words whose counts are cached. Arbitrary: they take a few megabytes.
 const WORDS_REMEMBERED: usize = 20_000;
 
-/// Returns how many documents contain each of `terms`, which are words or phrases. For a phrase, it counts the
-/// documents that contain its rarest word.
+/// Returns how many documents contain each of `terms`, which are words or phrases. For a phrase, counts the documents
+/// that contain its rarest word.
 pub(crate) fn read(inner: &Inner, connection: &Connection, terms: &[Term]) -> Result<Vocabulary> {
     let documents = documents(connection)?;
     if documents >= LARGE_STORE {
@@ -39,7 +39,7 @@ pub(crate) fn read(inner: &Inner, connection: &Connection, terms: &[Term]) -> Re
     let mut stems = stems.iter();
     let mut counts = Vec::with_capacity(terms.len());
     for term in terms {
-        // A text with a word usually has its stem too, so the forms are not added up.
+        // A text that contains a word usually contains its stem too, so the counts of the forms are not added.
         let mut most = 0;
         for stems in stems.by_ref().take(term.forms().len()) {
             most = most.max(least(stems, |stem| documents_of(connection, stem))?);
@@ -49,8 +49,8 @@ pub(crate) fn read(inner: &Inner, connection: &Connection, terms: &[Term]) -> Re
     Ok(Vocabulary { documents, counts })
 }
 
-/// Returns how many documents contain the rarest of `stems`. At most that many documents contain the phrase of
-/// these stems; to count them exactly would take as long as a search.
+/// Returns how many documents contain the rarest of `stems`. This is an upper bound for the number of documents with
+/// the phrase of these stems. Counting these exactly would take as long as a search.
 fn least(stems: &[String], mut documents_of: impl FnMut(&str) -> Result<i64>) -> Result<i64> {
     let mut least = None;
     for stem in stems {
@@ -74,8 +74,8 @@ impl SqliteStore {
             let all: f64 = rarity.iter().sum();
             let words: Vec<HashSet<String>> = texts.iter().map(|text| words(text)).collect();
             let forms = || terms.iter().flat_map(Term::forms);
-            // A word of a text can have the same stem as a word of the question only if both begin with the
-            // same letter.
+            // A word of a text can have the same stem as a word of the question only if both words begin with the same
+            // letter.
             let begins: HashSet<char> = forms().filter_map(|form| form.chars().next()).collect();
             let may_be = |word: &&String| {
                 word.chars().next().is_some_and(|first| !first.is_ascii() || begins.contains(&first))
@@ -112,14 +112,14 @@ fn words(text: &str) -> HashSet<String> {
     words.map(str::to_lowercase).collect()
 }
 
-/// Returns the approximate number of documents. This is the number of the last chunk, since few chunks are ever
+/// Returns the approximate number of documents. This is the number of the last chunk, because only few chunks are ever
 /// removed.
 pub(crate) fn documents(connection: &Connection) -> Result<i64> {
     let sql = "SELECT coalesce(max(seq), 0) FROM chunks";
     Ok(connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
 }
 
-/// Returns about how many of the `documents` contain each of `terms`.
+/// Returns the approximate number of the `documents` that contain each of `terms`.
 pub(crate) fn count(
     inner: &Inner,
     connection: &Connection,

@@ -1,4 +1,4 @@
-//! What the last context of each session shows, so that stashing can tell how many tokens it frees.
+//! Records the lines that the last context of each session shows, so that stashing can report how many tokens it frees.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use tiro_base::error;
 use tiro_base::scope::{Scope, SessionId};
 use tiro_store::ShownLine;
 
-/// How long recording a context waits for other writers. Arbitrary.
+/// The time that recording a context waits for other writers. Arbitrary.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 impl SqliteStore {
@@ -74,8 +74,8 @@ fn record(connection: &Connection, session: i64, key: [u8; 32], lines: &[ShownLi
     Ok(())
 }
 
-/// Returns the tokens that `memories` took in the last context of their session: their lines, and the headings without
-/// another line. They no longer count as shown afterwards.
+/// Returns the tokens that `memories` took in the last context of their session: the tokens of their lines, and of
+/// headings that no other line needs. Afterwards, these memories no longer count as shown.
 pub(super) fn free(connection: &Connection, session: i64, memories: &[i64]) -> Result<i64> {
     let (mut freed, mut headings) = (0, HashMap::new());
     for memory in memories {
@@ -98,7 +98,7 @@ pub(super) fn free(connection: &Connection, session: i64, memories: &[i64]) -> R
             .query_row((session, heading), |row| row.get(0))?;
         freed += if is_needed { 0 } else { tokens };
     }
-    // The next context is another one, even if it is assembled with the same key before anything else changes.
+    // The next context will be different, even if it is assembled with the same key. So the key is removed.
     if freed > 0 {
         connection
             .prepare_cached("UPDATE assemblies SET key = x'' WHERE session = ?1")?

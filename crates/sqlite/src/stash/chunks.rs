@@ -1,6 +1,7 @@
 //! The chunks of the stash, cached by each process.
 //!
-//! A search of the whole stash needs their list, and reading it from the file takes longer than the rest of the search.
+//! A search of the whole stash needs the list of these chunks, and reading the list from the file takes longer than the
+//! rest of the search.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use crate::error::Result;
 use crate::read::parts;
 use tiro_base::scope::Scope;
 
-/// The chunks of the memories in each owner's stash, in ascending order, as of `version`.
+/// The chunks of the memories in each owner's stash, in ascending order. They are valid for `version`.
 #[derive(Default)]
 pub(crate) struct StashedChunks {
     version: i64,
@@ -19,7 +20,7 @@ pub(crate) struct StashedChunks {
 }
 
 impl StashedChunks {
-    /// Returns the chunks of the stash as the reader sees it, in ascending order, as the reading transaction sees it.
+    /// Returns the chunks of the stash that the reader sees in the snapshot of `connection`, in ascending order.
     pub fn of(&mut self, connection: &Connection, scope: &Scope) -> Result<Arc<[i64]>> {
         let version: i64 = connection
             .prepare_cached("SELECT value FROM meta WHERE key = 'stash_version'")?

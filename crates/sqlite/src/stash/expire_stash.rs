@@ -1,4 +1,4 @@
-//! Ends the stash of memories whose time is over.
+//! Takes expired memories out of the stash.
 
 use std::collections::BTreeMap;
 
@@ -16,8 +16,8 @@ use tiro_store::StashExpired;
 use tiro_store::decide::clock;
 use tiro_store::tuning::GRACE;
 
-/// Returns the query for the rows of the memories of the owner `?1` whose time is over: those that expired by `?2`, and
-/// those older than `?3`. Each part has an index, except the age, which is left out if there is no such limit.
+/// Returns the query for the rows of expired memories of the owner `?1`: memories that expired by `?2`, and memories
+/// older than `?3`. Each condition has an index, except the age, which is left out if there is no such limit.
 fn over(made_before: Millis) -> String {
     let age = match made_before {
         Millis::MIN => "AND ?3 IS ?3",
@@ -29,7 +29,7 @@ fn over(made_before: Millis) -> String {
     format!("SELECT memory FROM stashed WHERE owner = ?1 AND expires_at <= ?2 AND NOT is_protected {age}")
 }
 
-/// Selects the rows of the memories that were stashed because no summary covered them, and that a summary covers now.
+/// Selects the rows of memories that were stashed because no summary covered them, and that a summary covers now.
 const COVERED: &str = "SELECT p.memory FROM stashed p JOIN memories m ON m.seq = p.memory
     WHERE p.owner = ?1 AND p.cause = 'pruning' AND EXISTS (SELECT 1 FROM summaries u
         WHERE u.session = m.session AND m.ordinal BETWEEN u.first AND u.last)";
@@ -48,10 +48,11 @@ impl SqliteStore {
         self.read(scope, |_, connection, scope| newest(connection, scope)).await
     }
 
-    /// Gives unused pages of the file back if they are more than a quarter of it. Returns by how many bytes the file is
-    /// smaller: 0 if there was little to give back, or another process uses the file.
+    /// Gives unused pages of the file back to the file system, if they are more than a quarter of the file. Returns by
+    /// how many bytes the file is smaller. This is 0 if there were few unused pages, or if another process uses the
+    /// file.
     pub async fn vacuum(&self, scope: &Scope) -> error::Result<u64> {
-        /// The share of unused pages that is not worth a new file.
+        /// The file is rewritten only if more than one in this many pages is unused.
         const FEW: i64 = 4;
         self.admit(scope)?;
         let store = self.clone();
@@ -64,7 +65,7 @@ impl SqliteStore {
                 return Ok(0);
             }
             let size: i64 = pragma("page_size")?;
-            // Another process that reads or writes has precedence; the next call tries again.
+            // Other processes that read or write have precedence. The next call tries again.
             if writer.execute_batch("VACUUM").is_err() {
                 return Ok(0);
             }
@@ -108,12 +109,12 @@ impl SqliteStore {
     }
 }
 
-/// Returns the times that count for a removal: those of a week before.
+/// Returns the times that are used for removing texts. They lie a week before `now` and `made_before`.
 fn before_grace(now: Millis, made_before: Millis) -> (Millis, Millis) {
     (now.saturating_sub(GRACE), made_before.saturating_sub(GRACE))
 }
 
-/// Counts the living memories of the stash whose time is over.
+/// Counts the expired living memories of the stash.
 fn count(connection: &Connection, scope: &Scope, now: Millis, made_before: Millis) -> Result<StashExpired> {
     let sql = format!(
         "SELECT coalesce(sum(s.is_given), 0), count(*) FROM stashed s JOIN memories m ON m.seq = s.memory
@@ -126,15 +127,16 @@ fn count(connection: &Connection, scope: &Scope, now: Millis, made_before: Milli
     Ok(StashExpired { removed, ended: all - removed, ..StashExpired::default() })
 }
 
-/// Returns the latest time at which one of the memories stored last was stored.
+/// Returns the latest time of storing among the memories that were stored last.
 fn newest(connection: &Connection, scope: &Scope) -> Result<Option<Millis>> {
-    // The `+` keeps SQLite from sorting all memories of the owner. Not only the last one counts, since its writer may have
-    // had a clock that was behind.
+    // The `+` keeps SQLite from sorting all memories of the owner. The last 64 memories are considered, because the
+    // writer of the last memory may have had a clock that was behind.
     let sql = "SELECT max(stored_at) FROM (SELECT stored_at FROM memories WHERE +owner = ?1 ORDER BY seq DESC LIMIT 64)";
     Ok(connection.prepare_cached(sql)?.query_row([scope.tenant.as_str()], |row| row.get(0))?)
 }
 
-/// Returns the texts that were removed because their time was over, but isn't at `now`, each with its operation.
+/// Returns the texts that were removed because they expired, but that are not expired at `now`, each with its
+/// operation.
 fn removed_early(
     connection: &Connection,
     scope: &Scope,
@@ -157,7 +159,7 @@ fn removed_early(
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Brings back what [`removed_early`] returns, and returns how many texts came back.
+/// Restores the texts that [`removed_early`] returns. Returns how many were restored.
 fn bring_back_early(
     connection: &Connection,
     scope: &Scope,
@@ -190,7 +192,7 @@ fn expire(
     limit: usize,
 ) -> Result<StashExpired> {
     let owner = part.tenant.as_str();
-    // A text that was given stays out of contexts: it belongs to the stash alone.
+    // A text that was given to the stash stays out of contexts, because it belongs only to the stash.
     let shown = "UPDATE stashed SET is_held_out = 0 WHERE is_held_out AND NOT is_given AND memory IN";
     connection.prepare_cached(&format!("{shown} ({})", over(made_before)))?.execute(params![
         owner,

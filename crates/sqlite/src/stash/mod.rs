@@ -1,7 +1,7 @@
-//! The stash: memories that are put aside, found again, and brought back.
+//! The stash. Memories can be put aside, found again, and brought back.
 //!
-//! Being stashed is a state beside a memory (`stashed`), so its text, vectors and place in the index stay. Only
-//! memories that were given to the stash as text are removed when they expire.
+//! The state of a stashed memory is stored in a separate table (`stashed`), so its text, its vectors and its index
+//! entries don't change. Only memories that were given to the stash as text are removed when they expire.
 
 mod assembled;
 pub(super) mod chunks;
@@ -59,7 +59,7 @@ impl SqliteStore {
     }
 }
 
-/// Stashes as [`SqliteStore::stash`] does, in the transaction of the caller.
+/// Does the work of [`SqliteStore::stash`] in the transaction of the caller.
 fn stash(connection: &Connection, scope: &Scope, stashing: &Stashing, now: Millis) -> Result<StashReceipt> {
     let mut receipt = StashReceipt::default();
     let mut unknown = Vec::new();
@@ -108,7 +108,8 @@ struct Row {
     session: Option<i64>,
 }
 
-/// Returns the row, the tokens and the session of a living memory of the scope, first of what the reader keeps private.
+/// Returns the row, the tokens and the session of a living memory of the scope. The reader's private part is searched
+/// first.
 fn living(connection: &Connection, scope: &Scope, id: &MemoryId) -> Result<Option<(i64, i64, Option<i64>)>> {
     for part in parts::seen(connection, scope)?.iter().rev() {
         let Conditions { sql, values } = Conditions::of_scope(connection, part)?;
@@ -125,7 +126,7 @@ fn living(connection: &Connection, scope: &Scope, id: &MemoryId) -> Result<Optio
     Ok(None)
 }
 
-/// Stores the given memories, and brings back those that were forgotten. Returns how many of their chunks have no
+/// Stores the given memories, and restores those that were forgotten. Returns how many of their chunks have no
 /// embedding.
 fn store_given(
     connection: &Connection,
@@ -147,15 +148,15 @@ fn store_given(
     Ok(receipt.pending)
 }
 
-/// Brings back a forgotten memory that is given to the stash again. Does nothing if it was purged.
+/// Restores a forgotten memory that is given to the stash again. Does nothing if it was purged.
 fn revive(connection: &Connection, scope: &Scope, id: &MemoryId) -> Result<()> {
     let Some((seq, false)) = parts::row_of(connection, scope, id.as_str())? else { return Ok(()) };
     connection.prepare_cached("UPDATE memories SET tombstoned_at = NULL WHERE seq = ?1")?.execute([seq])?;
     log_chunks(connection, seq, "added")
 }
 
-/// Ends the former stash of a text that is given again after it expired, and gives the text its new time, so that it
-/// does not expire again by its age.
+/// Handles a text that is given again after it expired. Removes its former row of the stash, and sets its new time, so
+/// that it does not expire again because of its age.
 fn renew(connection: &Connection, scope: &Scope, memory: &PreparedMemory, now: Millis) -> Result<()> {
     let Some((seq, _)) = parts::row_of(connection, scope, memory.id.as_str())? else { return Ok(()) };
     connection
@@ -172,7 +173,7 @@ fn gone(id: &MemoryId) -> Error {
         .hint("nothing was stashed; leave that segment out")
 }
 
-/// Puts a memory into the stash, or changes the terms on which it is there. Returns whether it is new there.
+/// Puts a memory into the stash, or changes its terms if it is already there. Returns whether it is new in the stash.
 fn put(connection: &Connection, stashing: &Stashing, row: &Row, is_given: bool, now: Millis) -> Result<bool> {
     let holds_out = stashing.cause.holds_out();
     let is_new = connection

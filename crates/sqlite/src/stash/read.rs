@@ -1,4 +1,4 @@
-//! Lists what is in the stash.
+//! Lists the content of the stash.
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, Row, params_from_iter};

@@ -1,9 +1,9 @@
 //! A cache of answers, shared by processes.
 //!
-//! The caller computes the key: a hash of the question and of the versions of its sources
-//! ([`SqliteStore::source_state`]). When the sources change, the key changes too, so entries needn't be
-//! invalidated. To lose an entry costs only time. So writes to the cache don't wait for the disk, and are
-//! skipped while another process writes. An answer is stored with its hash: a damaged one counts as missing.
+//! The caller computes the key, which is a hash of the question and of the versions of its sources
+//! ([`SqliteStore::source_state`]). When the sources change, the key changes too, so entries needn't be invalidated.
+//! Losing an entry costs only time. So writes to the cache don't wait for the disk, and are skipped while another
+//! process writes. An answer is stored with its hash, and a damaged answer counts as missing.
 
 use std::time::Duration;
 
@@ -21,14 +21,14 @@ use tiro_base::scope::Scope;
 use tiro_store::CacheStats;
 use tiro_store::decide::retention;
 
-/// How long storing an answer waits for other writers. Arbitrary: about as long as making the answer takes.
+/// The time that storing an answer waits for other writers. Arbitrary: making the answer takes about this long.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// How many hexadecimal digits of a hash stand before an answer.
+/// The number of hexadecimal digits of the hash before an answer.
 const SEAL: usize = 16;
 
-/// How long after now an answer can have been used, in milliseconds: a day. A later use was dated by a clock that was
-/// ahead. Arbitrary.
+/// The farthest that the date of a use may lie in the future, in milliseconds: a day. A later date comes from a clock
+/// that was ahead. Arbitrary.
 const FARTHEST: Millis = 24 * 60 * 60 * 1000;
 
 impl SqliteStore {
@@ -135,8 +135,8 @@ impl SqliteStore {
         .await
     }
 
-    /// Runs `work` as [`SqliteStore::write_lightly`] does, and passes it the hits and misses that are not stored yet.
-    /// If it succeeds, they count as stored.
+    /// Like [`SqliteStore::write_lightly`], but also passes to `work` the hits and misses that are not stored yet. If
+    /// `work` succeeds, they count as stored.
     async fn write_counting<T: Send + 'static>(
         &self,
         scope: &Scope,
@@ -158,7 +158,7 @@ impl SqliteStore {
 
     /// Runs `work` in one immediate transaction that doesn't wait for the disk.
     ///
-    /// Errors with [`Kind::Busy`] if other processes write for longer than `patience`, or another call of this
+    /// Errors with [`Kind::Busy`] if other processes write for longer than `patience`, or if another call of this
     /// process writes.
     pub(crate) async fn write_lightly<T: Send + 'static>(
         &self,
@@ -182,8 +182,8 @@ impl SqliteStore {
     }
 }
 
-/// Returns the latest time at which the owner used an answer. Callers gave these times. Those more than a day after
-/// `now` don't count: they were given by a clock that was ahead, and answers would last until that time comes.
+/// Returns the latest time at which the owner used an answer. Callers give these times. Times more than a day after
+/// `now` are ignored: they come from a clock that was ahead, and answers would otherwise stay until that time.
 fn last_seen(connection: &Connection, owner: &str, now: Millis) -> Result<Millis> {
     let seen: Option<Millis> = connection
         .prepare_cached("SELECT max(used) FROM context_cache WHERE owner = ?1 AND used <= ?2")?
@@ -205,7 +205,7 @@ fn count(connection: &Connection, owner: &str, used: CacheUse) -> Result<()> {
     Ok(())
 }
 
-/// Removes the answers that were used longest ago, until the rest fit into `max_bytes`.
+/// Removes the least recently used answers until the rest fit into `max_bytes`.
 fn make_room(connection: &Connection, owner: &str, max_bytes: i64) -> Result<()> {
     let total: i64 = connection
         .prepare_cached("SELECT coalesce(sum(bytes), 0) FROM context_cache WHERE owner = ?1")?
@@ -224,7 +224,7 @@ fn make_room(connection: &Connection, owner: &str, max_bytes: i64) -> Result<()>
     Ok(())
 }
 
-/// Ignores the error if an answer could not be stored: reading must work even if the store can't be written.
+/// Ignores the error if an answer could not be stored, because reading must work even if the store can't be written.
 fn pass_over(done: error::Result<()>) {
     if let Err(error) = done {
         tracing::debug!(%error, "cannot cache an answer");
@@ -236,7 +236,7 @@ fn seal(key: &[u8; 32], body: &str) -> String {
     blake3::keyed_hash(key, body.as_bytes()).to_hex()[..SEAL].to_owned()
 }
 
-/// Returns an answer as it is stored: its hash stands before it.
+/// Returns an answer in its stored form, with its hash before it.
 fn sealed(key: &[u8; 32], body: &str) -> String {
     seal(key, body) + body
 }

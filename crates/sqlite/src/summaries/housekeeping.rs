@@ -1,7 +1,7 @@
-//! Expired rows, sessions without recent messages, and counts of summaries.
+//! Finds expired rows and sessions without recent messages, and counts summaries.
 //!
-//! Memories don't expire: they are kept until the user forgets them, unless the user configures an age for
-//! them.
+//! Memories don't expire by themselves. They are kept until the user forgets them, unless the user configures a maximum
+//! age.
 
 use rusqlite::{Connection, params};
 

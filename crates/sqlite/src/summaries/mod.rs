@@ -1,8 +1,8 @@
 //! Summaries of ranges of messages, and the memory that summarises a whole session.
 //!
-//! A summary is stored only if the living messages of its range are still exactly those that it was made of. It
-//! is removed when one of these messages is forgotten. Summaries of segments aren't indexed, since searches
-//! find their messages. The memory that summarises a whole session, of kind `conversation`, is indexed.
+//! A summary is stored only if the living messages of its range are still exactly the messages that it was made of. It
+//! is removed when one of these messages is forgotten. Summaries of segments aren't indexed, since searches find their
+//! messages. The memory that summarises a whole session, of kind `conversation`, is indexed.
 
 pub(super) mod cache;
 pub(super) mod housekeeping;
@@ -25,7 +25,7 @@ use tiro_base::scope::{Scope, SessionId};
 use tiro_store::decide::stale::{Standin, Standing, standin};
 use tiro_store::{ConversationRow, Outcome, PreparedMemory, Saved, Summary, SummaryRow};
 
-/// How far in the future a due date may be, in milliseconds: a year and a day. No caller postpones a memory
+/// The farthest that a due date may lie in the future, in milliseconds: a year and a day. No caller postpones a memory
 /// that far.
 const FARTHEST: Millis = 366 * 24 * 60 * 60 * 1000;
 
@@ -231,7 +231,7 @@ impl SqliteStore {
         limit: usize,
     ) -> error::Result<Vec<SessionId>> {
         self.read(scope, move |_, connection, scope| {
-            // A date that is too far ahead was written while the clock was wrong, so it counts as due.
+            // A date that is too far in the future was written with a wrong clock, so the memory counts as due.
             let mut statement = connection.prepare_cached(
                 "SELECT s.name FROM conversations c JOIN sessions s ON s.seq = c.session
                  WHERE s.owner = ?1 AND c.due IS NOT NULL AND (c.due <= ?2 OR c.due > ?2 + ?3) ORDER BY c.due, s.seq",
@@ -250,7 +250,7 @@ impl SqliteStore {
     }
 }
 
-/// Returns the newest version of each summary of the session at the level; at all levels if it is `None`.
+/// Returns the newest version of each summary of the session at the level, or at all levels if the level is `None`.
 pub(crate) fn summaries(
     connection: &Connection,
     session: i64,
@@ -293,15 +293,15 @@ fn save_summary(
     }
 }
 
-/// Whether a summary is to be inserted.
+/// The decision whether a summary must be inserted.
 enum Insertion {
-    /// It is not inserted, and this is the answer.
+    /// The summary is not inserted, and this is the result.
     Known(Saved),
-    /// It is inserted for this session, with this last message.
+    /// The summary is inserted for this session, with this last message.
     New(i64, i64),
 }
 
-/// Decides whether the summary is to be inserted.
+/// Decides whether the summary must be inserted.
 fn place(connection: &Connection, scope: &Scope, summary: &Summary, since: Millis) -> Result<Insertion> {
     let Summary { first, level, .. } = *summary;
     // The session may have been purged after the summary was made.
@@ -342,7 +342,7 @@ fn place(connection: &Connection, scope: &Scope, summary: &Summary, since: Milli
     Ok(Insertion::New(session, last))
 }
 
-/// Returns the next version of the summary's range and level, and the id of that version.
+/// Returns the number of the next version for the summary's range and level, and the id of that version.
 fn next_id(connection: &Connection, session: i64, summary: &Summary) -> Result<(i64, MemoryId)> {
     let Summary { first, last, level, .. } = *summary;
     let version: i64 = connection
@@ -405,7 +405,7 @@ fn params_of(session: i64, first: i64, last: i64, level: Level) -> [rusqlite::ty
     [session.into(), first.into(), last.into(), level.as_str().to_owned().into()]
 }
 
-/// Reads a summary; if its row is damaged, the text is marked.
+/// Reads a summary. If its row is damaged, the text is marked.
 fn summary(connection: &Connection, row: &Row<'_>) -> rusqlite::Result<SummaryRow> {
     Ok(SummaryRow {
         id: columns::id(row, 0)?,

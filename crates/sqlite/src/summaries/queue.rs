@@ -1,7 +1,7 @@
 //! The queue of summaries that wait for a provider, and the history of attempts.
 //!
-//! Extractive summaries aren't queued: callers look for segments that have none. An entry is taken with a
-//! lease. If the process that took it is killed, another process can take the entry when the lease ends.
+//! Extractive summaries aren't queued, because callers look for segments without one. An entry is taken with a lease.
+//! If the process that took an entry is killed, another process can take the entry when the lease ends.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -17,7 +17,7 @@ use tiro_base::scope::{Scope, SessionId};
 use tiro_store::decide::queue::{self, Next, QueueEntry, QueueState};
 use tiro_store::{AskedBy, Attempt, Pace, QueueCounts, QueueKey, Queued, Wanted};
 
-/// The columns of an entry `q` that decide what may be done with the entry.
+/// The columns of an entry `q` on which the next step for the entry depends.
 const DECIDING: &str = "q.state, q.by_user, q.tries, q.not_before, q.expires";
 
 impl SqliteStore {
@@ -254,8 +254,8 @@ impl SqliteStore {
     }
 }
 
-/// Returns the statement that reads the pending and processing entries of an owner. Those that the user asked
-/// for come first, then the oldest.
+/// Returns the statement that reads the pending and processing entries of an owner. Entries that the user asked for
+/// come first, and among entries of the same kind, the oldest.
 fn open_entries() -> String {
     format!(
         "SELECT {DECIDING}, q.seq, s.name, q.level, q.first, q.last, q.provider

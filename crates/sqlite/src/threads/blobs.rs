@@ -1,4 +1,4 @@
-//! Texts of blocks and copies of files, compressed and stored once for each owner.
+//! Stores texts of blocks and copies of files. Each text is compressed and stored once for each owner.
 //!
 //! A text is compressed before the transaction that stores it. If a body is damaged, the text reads as if it had been
 //! removed, and the next turn sends the file again.
@@ -17,11 +17,11 @@ use tiro_base::thread::{BlockText, ContentHash};
 use tiro_store::TurnRecord;
 use tiro_store::decide::retention;
 
-/// The level of compression. Measured on the sources of this program: 34.4% are left of them; level 6 leaves 34.1% and
-/// takes a quarter longer, level 1 leaves 46.6%.
+/// The level of compression. Measured on the sources of this program: they shrink to 34.4%. With level 6, they shrink
+/// to 34.1%, which takes a quarter longer. With level 1, they shrink to 46.6%.
 const LEVEL: u32 = 4;
 
-/// How many texts a thread packs or reads before it takes the next ones. Arbitrary.
+/// The number of texts that a thread packs or reads at a time. Arbitrary.
 pub(super) const PART: usize = 32;
 
 /// A compressed text.
@@ -32,7 +32,7 @@ pub(super) struct Packed {
 
 /// Returns the compressed texts of a turn, by hash. Texts that are too long for a message are left out.
 ///
-/// Errors with `Kind::Store` if a text doesn't have the hash that it was given.
+/// Errors with `Kind::Store` if the hash of a text is not the given hash.
 pub(super) fn pack(turn: &TurnRecord) -> Result<BTreeMap<ContentHash, Packed>> {
     let of_blocks = turn.blocks.iter().filter_map(|block| match &block.text {
         BlockText::Blob(hash, Some(text)) => Some((*hash, text)),
@@ -42,7 +42,7 @@ pub(super) fn pack(turn: &TurnRecord) -> Result<BTreeMap<ContentHash, Packed>> {
     let texts: BTreeMap<ContentHash, &String> =
         of_blocks.chain(others).filter(|(_, text)| text.len() <= LONGEST_TEXT).collect();
     let texts: Vec<(ContentHash, &String)> = texts.into_iter().collect();
-    // Each part gets a compressor, since making one takes longer than compressing a short text.
+    // There is one compressor for each part, because making one takes longer than compressing a short text.
     let parts: Vec<&[(ContentHash, &String)]> = texts.chunks(PART).collect();
     let packed = on_all_cores(&parts, |part| {
         let mut compress = Compress::new(Compression::new(LEVEL), true);
@@ -93,7 +93,7 @@ impl Inflater {
     pub(super) fn text(&mut self, body: &[u8], length: i64) -> Option<String> {
         let length = usize::try_from(length).ok().filter(|length| *length <= LONGEST_TEXT)?;
         self.decompress.reset(true);
-        // Without room after the end of the text, the checksum would not be read.
+        // The decompressor reads the checksum only if there is room after the end of the text.
         let mut text = Vec::with_capacity(length + 16);
         let status = self.decompress.decompress_vec(body, &mut text, FlushDecompress::Finish).ok()?;
         let is_whole = status == Status::StreamEnd && text.len() == length;
@@ -101,7 +101,7 @@ impl Inflater {
     }
 }
 
-/// Returns how many texts in these rows are damaged: they can't be read, or have another hash.
+/// Returns how many texts in these rows are damaged. A damaged text can't be read or has another hash.
 pub(crate) fn damaged(connection: &Connection, rows: &RangeInclusive<i64>) -> Result<usize> {
     let sql = "SELECT hash, body, length FROM blobs WHERE seq BETWEEN ?1 AND ?2 AND body IS NOT NULL";
     let mut statement = connection.prepare(sql)?;
@@ -115,7 +115,7 @@ pub(crate) fn damaged(connection: &Connection, rows: &RangeInclusive<i64>) -> Re
     Ok(found.into_iter().filter(|is_damaged| *is_damaged).count())
 }
 
-/// Returns the row of the text with this hash, which is made without a body if there is none.
+/// Returns the row of the text with this hash. If there is no such row, makes one without a body.
 pub(super) fn row_of(connection: &Connection, owner: &str, hash: ContentHash) -> Result<i64> {
     connection
         .prepare_cached(
@@ -127,7 +127,7 @@ pub(super) fn row_of(connection: &Connection, owner: &str, hash: ContentHash) ->
         .query_row((owner, hash.0), |row| row.get(0))?)
 }
 
-/// Stores the texts of a turn, as far as they are not stored.
+/// Stores the texts of a turn that are not stored yet.
 pub(super) fn put(
     connection: &Connection,
     owner: &str,
@@ -143,7 +143,8 @@ pub(super) fn put(
     Ok(())
 }
 
-/// Records which copies of files no block of the thread after the place `before` has: these texts are kept too.
+/// Records the copies of files that no block of the thread after the place `before` contains, so that their texts are
+/// kept too.
 pub(super) fn keep_copies(connection: &Connection, owner: &str, thread: i64, before: i64) -> Result<()> {
     let mut statement = connection.prepare_cached(
         "SELECT DISTINCT b.seq FROM thread_files f JOIN blobs b ON b.owner = ?1 AND b.hash = coalesce(f.sent, f.raw)
@@ -166,7 +167,7 @@ pub(super) fn keep_copies(connection: &Connection, owner: &str, thread: i64, bef
     Ok(())
 }
 
-/// Removes those texts of a turn that no thread needs.
+/// Removes the texts of a turn that no thread needs.
 pub(super) fn remove_unneeded(
     connection: &Connection,
     owner: &str,
@@ -183,9 +184,9 @@ pub(super) fn remove_unneeded(
     Ok(())
 }
 
-/// Removes texts until the owner's texts fit into `max_bytes`, and returns how many it removed, and their size.
+/// Removes texts until the owner's texts fit into `max_bytes`. Returns the number and the size of the removed texts.
 ///
-/// The texts of the threads that were used longest ago are removed first, and those of `current` last.
+/// The texts of the least recently used threads are removed first, and the texts of the thread `current` last.
 pub(super) fn make_room(
     connection: &Connection,
     owner: &str,

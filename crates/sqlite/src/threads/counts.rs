@@ -1,4 +1,4 @@
-//! A cache of how many tokens contents have, so that unchanged files are not counted again.
+//! A cache of token counts, so that the tokens of unchanged files are not counted again.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use tiro_base::scope::Scope;
 use tiro_base::thread::ContentHash;
 use tiro_store::tuning::TOKEN_COUNTS;
 
-/// How many counts are kept, those of all owners together.
+/// The maximum number of counts of all owners together.
 const KEPT: i64 = if cfg!(test) { 1_000 } else { TOKEN_COUNTS };
 
-/// How long storing counts waits for other writers. Arbitrary: counting a few files again takes about as long.
+/// The time that storing counts waits for other writers. Arbitrary: counting a few files again takes about this long.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 impl SqliteStore {

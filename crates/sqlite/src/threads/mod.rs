@@ -1,11 +1,12 @@
-//! Threads: what a session and an assistant said to each other, as the blocks of a prompt.
+//! Stores threads. A thread is the conversation of a session with an assistant, in the form of the blocks of a prompt.
 //!
 //! A turn is recorded in one transaction: its messages as memories, its blocks, the changes of the ledger, the texts of
-//! files, and the receipt of the call. Only the blocks of the current epoch are kept. The texts of messages are those
-//! of the memories, so a forgotten message has no text here either; all other texts are in `blobs`, compressed.
+//! files, and the receipt of the call. Only the blocks of the current epoch are kept. The texts of messages are the
+//! texts of their memories, so a forgotten message has no text in the thread either. All other texts are in `blobs`,
+//! compressed.
 //!
-//! What a prompt contains is decided elsewhere. The store only checks that a turn continues the thread that it was made
-//! for, and that the ledger lists no file as inline that no block has.
+//! The store doesn't decide about the content of prompts. It only checks that a turn continues the thread for which it
+//! was made, and that every inline file of the ledger has a block.
 
 pub(super) mod blobs;
 mod counts;
@@ -26,7 +27,7 @@ use tiro_base::thread::ThreadName;
 
 pub(crate) use reset::remove_of_session;
 
-/// The row of a thread, with the numbers that tell whether it changed.
+/// The row of a thread, with the numbers that change when the thread changes.
 #[derive(Clone, Copy, Debug)]
 struct ThreadVersion {
     seq: i64,
@@ -34,7 +35,7 @@ struct ThreadVersion {
     turns: u32,
 }
 
-/// Returns the thread, whose session may be named by an alias; `None` if the scope has no such thread.
+/// Returns the thread; `None` if the scope has no such thread. `name` may contain an alias of the session.
 fn find_thread(connection: &Connection, scope: &Scope, name: &ThreadName) -> Result<Option<ThreadVersion>> {
     let Some(session) = find_session(connection, scope, &name.session)? else { return Ok(None) };
     let sql = "SELECT seq, epoch, turns FROM threads WHERE session = ?1 AND assistant = ?2";
@@ -45,7 +46,7 @@ fn find_thread(connection: &Connection, scope: &Scope, name: &ThreadName) -> Res
     Ok(found.optional()?)
 }
 
-/// Returns the thread as [`find_thread`] does. Errors with `Kind::NotFound` if the scope has no such thread.
+/// Like [`find_thread`], but errors with `Kind::NotFound` if the scope has no such thread.
 fn required_thread(connection: &Connection, scope: &Scope, name: &ThreadName) -> Result<ThreadVersion> {
     find_thread(connection, scope, name)?.ok_or_else(|| {
         let (assistant, session) = (quoted(&name.assistant), quoted(&name.session));

@@ -1,4 +1,4 @@
-//! Reads a thread: its blocks with their texts, its ledger, and the copies of files that the assistant has.
+//! Reads the blocks of a thread with their texts, its ledger, and the copies of files that the assistant has.
 
 use std::collections::HashMap;
 
@@ -74,7 +74,8 @@ impl SqliteStore {
     }
 }
 
-/// Returns the text whose body is in `column` and whose length is in the next one; `None` without a body.
+/// Returns the text whose body is in `column` and whose length is in the next column. Returns `None` if there is no
+/// body.
 fn text(row: &Row<'_>, column: usize, inflater: &mut Inflater) -> rusqlite::Result<Option<String>> {
     let length: i64 = row.get(column + 1)?;
     Ok(row.get_ref(column)?.as_blob_or_null()?.and_then(|body| inflater.text(body, length)))

@@ -26,7 +26,7 @@ impl SqliteStore {
         turn: TurnRecord,
     ) -> error::Result<Recorded> {
         let name = name.clone();
-        // Compressing takes longer than all the rest, so it is done before the transaction begins.
+        // Compressing takes longer than everything else, so it is done before the transaction begins.
         let (turn, packed) = blocking(move || {
             let packed = blobs::pack(&turn)?;
             Ok((turn, packed))
@@ -51,7 +51,8 @@ fn record(
             memory.draft.session = Some(session.clone());
         }
     }
-    // The session was found in the scope, which may name it by an alias.
+    // The session was already found in the scope. The scope may name it by an alias, so the memories are stored with a
+    // scope of all sessions.
     let whole = Scope { sessions: Sessions::All, ..scope.clone() };
     let receipt = save_batch(connection, &whole, &turn.memories, turn.time)?;
     let taken = receipt
@@ -77,7 +78,7 @@ fn record(
     if begins || !turn.ledger.is_empty() || !turn.ledger_removed.is_empty() {
         blobs::keep_copies(connection, owner, thread, before)?;
     }
-    // The old blocks are removed last: a text that is still needed stays.
+    // The old blocks are removed last, so that texts that are still needed stay.
     connection
         .prepare_cached("DELETE FROM thread_blocks WHERE thread = ?1 AND place <= ?2")?
         .execute((thread, before))?;
@@ -107,8 +108,8 @@ fn continues(connection: &Connection, stored: Option<ThreadVersion>, turn: &Turn
     Ok(())
 }
 
-/// Returns the name under which the session is stored: `name` may be an alias. A session that doesn't exist yet gets
-/// the name `name`.
+/// Returns the stored name of the session. `name` may be an alias. A session that doesn't exist yet gets the name
+/// `name`.
 fn stored_name(connection: &Connection, scope: &Scope, name: &SessionId) -> Result<SessionId> {
     if let Some(seq) = find_session(connection, scope, name)? {
         let stored: String = connection
@@ -161,7 +162,7 @@ fn add_turn(connection: &Connection, owner: &str, thread: i64, turn: &TurnRecord
         (living(connection, owner, &turn.question)?, living(connection, owner, &turn.answer)?);
     let receipt = Some(&turn.receipt).filter(|receipt| receipt.len() <= TurnRecord::LONGEST_RECEIPT);
     let spent = &turn.spent;
-    // Sums of any number of turns stay below the largest number of SQLite, where a sum fails.
+    // With this limit, the sum over any number of turns doesn't overflow in SQLite, which would be an error.
     let number = |count: u64| count.min(1 << 40).cast_signed();
     connection
         .prepare_cached(
@@ -222,7 +223,7 @@ fn put_blocks(
         let (memory, blob) = match &block.text {
             BlockText::Message(id, _) => match row_of(connection, owner, id)? {
                 Some((seq, _)) => (Some(seq), None),
-                // A message of an earlier turn was purged since the prompt was made.
+                // A message of an earlier turn was purged after the prompt was made.
                 None => continue,
             },
             BlockText::Blob(hash, _) => (None, Some(blobs::row_of(connection, owner, *hash)?)),
@@ -247,7 +248,7 @@ fn put_ledger(connection: &Connection, thread: i64, turn: &TurnRecord) -> Result
     for path in &turn.ledger_removed {
         remove.execute((thread, path))?;
     }
-    // Rows that are inserted in their order fill their pages.
+    // Rows that are inserted in the order of their keys fill the pages of the table.
     let mut entries: Vec<&LedgerEntry> = turn.ledger.iter().collect();
     entries.sort_by(|a, b| a.path.cmp(&b.path));
     for entry in entries {
@@ -256,7 +257,7 @@ fn put_ledger(connection: &Connection, thread: i64, turn: &TurnRecord) -> Result
     Ok(())
 }
 
-/// Errors with `Kind::BadInput` if the ledger has an inline file that no block of the epoch has.
+/// Errors with `Kind::BadInput` if the ledger has an inline file without a block in the epoch.
 fn is_not_ahead(connection: &Connection, thread: i64) -> Result<()> {
     let ahead: Option<String> = connection
         .prepare_cached(

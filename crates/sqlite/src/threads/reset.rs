@@ -41,7 +41,7 @@ impl SqliteStore {
     }
 }
 
-/// Begins a new epoch of the thread without files; returns how many blocks were removed.
+/// Begins a new epoch of the thread, without files. Returns how many blocks were removed.
 fn remove_files(connection: &Connection, thread: i64) -> Result<usize> {
     connection.prepare_cached("DELETE FROM thread_files WHERE thread = ?1")?.execute([thread])?;
     let blocks = connection
@@ -55,8 +55,8 @@ fn remove_files(connection: &Connection, thread: i64) -> Result<usize> {
     Ok(blocks)
 }
 
-/// Removes the threads of a session whose memories are purged: they also have texts of files. Like the memories, they
-/// are selected by the session's name and by no alias.
+/// Removes the threads of a session whose memories are purged, because threads also contain texts of files. Like the
+/// memories, the threads are selected by the session's name, not by an alias.
 pub(crate) fn remove_of_session(connection: &Connection, scope: &Scope, session: &SessionId) -> Result<()> {
     let Some(found) = find_session(connection, scope, session)? else { return Ok(()) };
     connection

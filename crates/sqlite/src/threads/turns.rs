@@ -1,4 +1,4 @@
-//! Lists threads, their turns, and what other assistants said in a session.
+//! Lists threads, their turns, and the exchanges of a session with other assistants.
 
 use rusqlite::{OptionalExtension, Row};
 
@@ -104,7 +104,7 @@ impl SqliteStore {
                 return Ok(Vec::new());
             };
             let own = find_thread(connection, scope, &name)?.map(|found| found.seq);
-            // The row of an answer is the newest of its turn. The answer of a purged turn is NULL.
+            // The answer has the newest row among the messages of its turn. It is NULL if the turn was purged.
             let last: Option<i64> = connection
                 .prepare_cached(
                     "SELECT max(max(coalesce(answer, 0), coalesce(question, 0))) FROM thread_turns WHERE thread = ?1",
@@ -176,7 +176,7 @@ fn thread(row: &Row<'_>) -> rusqlite::Result<ThreadRow> {
     })
 }
 
-/// Reads what was spent from `column` and the six columns after it; NULL is 0.
+/// Reads the cost and the tokens of a turn from `column` and the six columns after it. NULL counts as 0.
 fn spent(row: &Row<'_>, column: usize) -> rusqlite::Result<Spent> {
     let number = |place: usize| -> rusqlite::Result<u64> {
         Ok(row.get::<_, Option<i64>>(column + place)?.unwrap_or(0).max(0).cast_unsigned())

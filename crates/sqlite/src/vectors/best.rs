@@ -1,4 +1,4 @@
-//! The best `k` of many rows, without sorting the rest.
+//! Finds the best `k` of many rows without sorting the rest.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -37,8 +37,8 @@ impl Best {
         Best { k, split, heaps: vec![BinaryHeap::new(); lists], thresholds }
     }
 
-    /// Adds the rows of a block that `accepts` admits to their lists, if they are among the best so far. `score`
-    /// is called only for rows whose bound reaches the threshold of their list.
+    /// Adds rows of a block to their lists, if `accepts` admits them and they are among the best so far. `score` is
+    /// called only for rows whose bound reaches the threshold of their list.
     pub(super) fn offer_block(
         &mut self,
         block: &Block,
@@ -46,8 +46,8 @@ impl Best {
         score: impl Fn(usize) -> f32,
         accepts: &(dyn Fn(&VectorRow) -> bool + Sync),
     ) {
-        // Labels that don't occur in this block are left out: if their lists aren't full yet, they would lower
-        // the floor.
+        // Labels that don't occur in this block are left out, because they would lower the floor as long as their lists
+        // aren't full.
         let lowest = |thresholds: &[f32]| {
             let thresholds = block.labels.iter().map(|&label| thresholds[usize::from(label)]);
             thresholds.fold(f32::INFINITY, f32::min)
@@ -118,7 +118,7 @@ impl Best {
     }
 }
 
-/// A hit that can be compared with others: the better hit is the greater.
+/// A hit that can be compared with others. A better hit is greater.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ranked(pub(super) Hit);
 

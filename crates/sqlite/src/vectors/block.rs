@@ -1,10 +1,10 @@
-//! A block of rows, stored by column, so that a scan reads contiguous memory.
+//! A block of rows. It is stored by column, so that a scan reads contiguous memory.
 
 use super::VectorRow;
 use super::codes::Codes;
 
-/// The maximum number of rows of a block. A scan computes the bounds of all rows of a block before it picks the best
-/// rows. Arbitrary: the bounds of this many rows stay in the processor's nearest cache.
+/// The maximum number of rows of a block. A scan computes the bounds of all rows of a block before it selects the best
+/// rows. Arbitrary: the bounds of this many rows fit into the processor's nearest cache.
 pub(super) const BLOCK: usize = 4096;
 
 /// Up to [`BLOCK`] rows, by column.
@@ -15,7 +15,7 @@ pub(super) struct Block {
     memories: Vec<i64>,
     sessions: Vec<i64>,
     pub(super) groups: Vec<u8>,
-    /// Every label that is in `groups`, or was in it before.
+    /// Every label that is in `groups` now or was in it before.
     pub(super) labels: Vec<u8>,
 }
 

@@ -1,17 +1,18 @@
 //! The arithmetic of vectors: dot products of int8 codes in two planes, and of half-precision floats.
 //!
-//! The loops are compiled for several instruction sets; the best that the machine has is chosen at run time. A
-//! product of codes is a sum of integers, so it is the same on every machine and in every order of summing.
+//! The loops are compiled for several instruction sets. The best one of the machine is chosen at run time. A product of
+//! codes is a sum of integers, so it is the same on every machine and in every order of summing.
 //!
-//! A code plus 128 is stored as a byte. Each byte of a row is split into two 4-bit halves: one plane has the high
-//! halves and another the low halves, four in each 16-bit word. Both planes together take as much memory as whole
-//! bytes. The high plane alone gives an upper bound of a product: a low half is 7.5 plus a *remainder*, and the
-//! remainders add little. By the Cauchy–Schwarz inequality, the remainders of a row add at most their length times
-//! the length of the query. As a cosine, this bound is 0.11. If their signs are random, the remainders add more than
-//! six standard deviations in only one row of a billion. Measured as a cosine at 384 dimensions, six standard
-//! deviations are .035. So the bound allows for six standard deviations; with the bound of Cauchy–Schwarz, four to
-//! sixteen times as many rows would have to be scored. If the remainders are longer than random ones, as in vectors
-//! of few distinct values, their signs may follow the signs of the vector. Then the bound of Cauchy–Schwarz is used.
+//! A code plus 128 is stored as a byte. Each byte of a row is split into two 4-bit halves. One plane has the high
+//! halves, and another plane has the low halves, four in each 16-bit word. Both planes together take as much memory as
+//! whole bytes. The high plane alone gives an upper bound of a product: a low half is 7.5 plus a *remainder*, and the
+//! remainders contribute little. By the Cauchy–Schwarz inequality, the remainders of a row contribute at most their
+//! length times the length of the query. As a cosine, this is 0.11. But if the signs of the remainders are random, they
+//! contribute more than six standard deviations in only one row of a billion. As a cosine with 384 dimensions, six
+//! standard deviations are .035. So the bound allows for six standard deviations. With the Cauchy–Schwarz bound, four
+//! to sixteen times as many rows would have to be scored. If the remainders are longer than random ones, as in vectors
+//! with few distinct values, their signs may depend on the signs of the vector. In this case, the Cauchy–Schwarz bound
+//! is used.
 
 use std::ops::Range;
 
@@ -19,16 +20,16 @@ use half::f16;
 use half::slice::HalfFloatSliceExt;
 use multiversion::multiversion;
 
-/// How many halves of codes are in a word of a plane.
+/// The number of halves of codes in a word of a plane.
 const HALVES: usize = 4;
 
 /// The mean square of a remainder, if each of the sixteen possible remainders is equally likely.
 const MEAN_SQUARE: f64 = 21.25;
 
-/// How many standard deviations the bound allows for the sum of the remainders.
+/// The number of standard deviations that the bound allows for the sum of the remainders.
 const DEVIATIONS: f64 = 6.0;
 
-/// Returns a vector as stored: half-precision floats, little-endian.
+/// Returns a vector in its stored form: little-endian half-precision floats.
 pub fn encode_f16(vector: &[f32]) -> Vec<u8> {
     let mut halves = vec![f16::ZERO; vector.len()];
     halves.convert_from_f32_slice(vector);
@@ -48,13 +49,13 @@ pub fn decode_f16(bytes: &[u8]) -> Option<Vec<f32>> {
 #[derive(Debug)]
 pub(super) struct Codes {
     dimensions: usize,
-    /// How many words of a plane each row has. Half `h` of word `w` belongs to dimension `h * words + w`.
+    /// The number of words of a plane in each row. Half `h` of word `w` belongs to dimension `h * words + w`.
     words: usize,
     high: Vec<u16>,
     low: Vec<u16>,
     /// For each row, the factor that turns its codes into values.
     scales: Vec<f32>,
-    /// The largest squared length of the remainders of any row that is or was here. It is multiplied by four,
+    /// The largest squared length of the remainders of any row that is or was in this block. It is multiplied by four,
     /// so that it is an integer.
     remainder: u32,
 }
@@ -153,8 +154,7 @@ impl Codes {
     }
 }
 
-/// A query as integers of up to 15 bits, which take no more time than 8 bits would, and lose no relevant
-/// precision.
+/// A query as integers of up to 15 bits. They take no more time than 8 bits would, and lose no relevant precision.
 pub(super) struct Query {
     /// One code for each dimension of a row, padded with zeros after the last dimension.
     codes: Vec<i16>,
@@ -176,8 +176,7 @@ impl Query {
     }
 }
 
-/// Fills `codes` with `vector`, divided by the scale that maps its largest value to `largest`; returns that
-/// scale.
+/// Fills `codes` with `vector`, divided by the scale that maps its largest value to `largest`. Returns this scale.
 ///
 /// A vector that is zero or not finite becomes zeros.
 fn quantize<T>(vector: &[f32], largest: f32, codes: &mut [T], code: impl Fn(f32) -> T) -> f32 {
@@ -193,8 +192,8 @@ fn quantize<T>(vector: &[f32], largest: f32, codes: &mut [T], code: impl Fn(f32)
 
 /// Like `bound_any`, but only for the default model's 384 dimensions, and in a quarter of the time.
 ///
-/// The compiler unrolls the loop over a row of known length. Reading at four places in turn keeps the memory
-/// busy: at 100,000 rows, it is a sixth faster than reading at one.
+/// The compiler unrolls the loop over a row of known length. Reading alternately at four places uses the memory better:
+/// with 100,000 rows, it is a sixth faster than reading at one place.
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512vl+avx512vnni", "x86_64+avx2", "aarch64+neon"))]
 fn bound_384(high: &[u16], scales: &[f32], query: &[i16; 384], rest: i32, scale: f32, bounds: &mut [f32]) {
     let (rows, _) = high.as_chunks::<96>();
@@ -224,8 +223,8 @@ fn whole_384(high: &[u16; 96], low: &[u16; 96], query: &[i16; 384]) -> i32 {
 
 /// Returns the sum of the products of a row's halves with the query.
 ///
-/// Each 4-bit half is multiplied as a 16-bit integer, the width of the word that contains it. So nothing needs
-/// widening, and one instruction adds pairs of products.
+/// Each 4-bit half is multiplied as a 16-bit integer, which is the width of the word that contains it. So no number
+/// must be widened, and one instruction adds pairs of products.
 #[inline(always)]
 fn sum_384(words: &[u16; 96], query: &[i16; 384]) -> i32 {
     let mut sum = 0;

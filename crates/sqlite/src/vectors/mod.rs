@@ -1,24 +1,25 @@
-//! Exact vector search: a scan over int8 codes in memory, then exact scores of the best few from their stored vectors.
+//! Exact vector search. It scans int8 codes in memory, and then computes exact scores of the best few rows from their
+//! stored vectors.
 //!
-//! A process keeps one [`VectorIndex`] of the embeddings of its project's chunks, built from the f16 vectors in
-//! the database. A search scans all codes and follows no graph: 100,000 codes take one to two milliseconds,
-//! less with a filter, and there is no graph to build, lock or tune. Codes lose a little precision (each vector
-//! has one scale), so a caller asks for several times as many hits as it wants and orders them exactly
+//! A process keeps one [`VectorIndex`] of the embeddings of its project's chunks, built from the f16 vectors in the
+//! database. A search scans all codes instead of following a graph. For 100,000 codes, this takes one to two
+//! milliseconds, or less with a filter, and there is no graph to build, lock or tune. Codes lose a little precision
+//! (each vector has one scale). So a caller asks for several times as many hits as it needs, and orders them exactly
 //! with [`rescore`].
 //!
-//! A scan reads half of each code, which gives an upper bound of the score. Only rows whose bound reaches the
-//! score of the worst hit so far are scored by their whole codes. For 40 hits, that is one row in a hundred if
-//! there are 100,000 rows, and one in a thousand if there are a million. The hits are the same as if every row
-//! were scored (the docs of `codes` state the probability), but a scan reads only half as much memory, and at a
-//! million rows it spends most of its time on reading. Scans that read a quarter of each code, two bits for
-//! each dimension, took twice as long: plain loops lose more time by unpacking than they save by reading less.
+//! A scan reads half of each code, which gives an upper bound of the score. Only rows whose bound reaches the score of
+//! the worst hit so far are scored with their whole codes. For 40 hits, this is one row in a hundred if there are
+//! 100,000 rows, and one row in a thousand if there are a million. The hits are the same as if every row were scored
+//! (the documentation of `codes` states the probability). But a scan reads only half as much memory, and with a million
+//! rows most of its time is spent on reading. Scans that read a quarter of each code, two bits for each dimension, took
+//! twice as long, because unpacking takes more time than reading less saves.
 //!
-//! Rows are stored in blocks, so that no rows are copied when the index grows; a row takes about 410 bytes at
-//! 384 dimensions. Equal scores are ordered by chunk id, so the answer depends only on the rows, whatever their
-//! order and the number of threads.
+//! Rows are stored in blocks, so that no rows are copied when the index grows. With 384 dimensions, a row takes about
+//! 410 bytes. Equal scores are ordered by chunk id, so the result depends neither on the order of the rows nor on the
+//! number of threads.
 //!
-//! The index doesn't load or update itself: the storage engine loads it and applies the changes of other
-//! processes. It knows no kinds and no scopes, only a label for each row and a filter.
+//! The index doesn't load or update itself: the storage engine loads it and applies the changes of other processes. It
+//! doesn't know about kinds and scopes; it has only a label for each row, and filters.
 
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
@@ -36,11 +37,11 @@ mod codes;
 #[cfg(test)]
 mod tests;
 
-/// The minimum number of rows for which a scan uses another thread (arbitrary: scanning them takes about ten times as
-/// long as starting a thread).
+/// A scan uses another thread for each further batch of this many rows. Arbitrary: scanning them takes about ten times
+/// as long as starting a thread.
 const ROWS_PER_THREAD: usize = 32 * 1024;
 
-/// The maximum number of labels that [`VectorIndex::search_groups`] can tell apart.
+/// The maximum number of labels that [`VectorIndex::search_groups`] can distinguish.
 pub const MAX_GROUPS: usize = 256;
 
 /// The ids and the label of a row.
@@ -72,8 +73,8 @@ pub struct Hit {
 pub enum Filter<'a> {
     /// Every row.
     All,
-    /// The rows of these chunks. The chunks must be in ascending order; unknown and repeated ones are
-    /// skipped. This is faster than a scan if fewer than a tenth of the rows are listed.
+    /// The rows of these chunks. The chunks must be in ascending order. Unknown and repeated chunks are skipped. This
+    /// is faster than a scan if fewer than a tenth of the rows are listed.
     Chunks(&'a [i64]),
     /// The rows for which this function returns true. It is called in no particular order, and only for rows
     /// that would otherwise be hits.
@@ -91,7 +92,7 @@ pub struct VectorIndex {
 }
 
 impl VectorIndex {
-    /// Returns an empty index for vectors of that many dimensions.
+    /// Returns an empty index for vectors of `dimensions` dimensions.
     pub fn new(dimensions: usize) -> VectorIndex {
         VectorIndex { dimensions, blocks: Vec::new(), by_chunk: Vec::new() }
     }
@@ -123,7 +124,7 @@ impl VectorIndex {
         self.blocks.last_mut().expect("pushed above").push(entry, vector);
     }
 
-    /// Removes the row of `chunk`; returns whether there was one.
+    /// Removes the row of `chunk`. Returns whether there was such a row.
     pub fn remove(&mut self, chunk: i64) -> bool {
         let Ok(place) = self.place_of(chunk) else { return false };
         let row = self.by_chunk[place] as usize;
@@ -204,7 +205,7 @@ impl VectorIndex {
         };
         let threads = threads.min(self.len() / ROWS_PER_THREAD).max(1);
         let next = AtomicUsize::new(0);
-        // A thread that is done with a block takes the next one, so all threads end at about the same time.
+        // A thread that has finished a block takes the next block, so all threads end at about the same time.
         let scan_blocks = |best: &mut Best| {
             let mut bounds = [0.0; BLOCK];
             while let Some(block) = self.blocks.get(next.fetch_add(1, Relaxed)) {
@@ -250,8 +251,8 @@ impl VectorIndex {
         }
     }
 
-    /// Returns the place in `by_chunk` of the row of `chunk`. If there is no such row, the error is the place
-    /// where it would be.
+    /// Returns the place of the row of `chunk` in `by_chunk`. If there is no such row, the error is the place where the
+    /// row would be.
     fn place_of(&self, chunk: i64) -> Result<usize, usize> {
         match self.by_chunk.last() {
             // Ids mostly come in ascending order.
@@ -271,8 +272,8 @@ impl VectorIndex {
 
 /// Orders hits by the exact dot product of `query` with their stored vectors, and keeps the best `k`.
 ///
-/// `vector_of` returns the [encoded](encode_f16) vector of a chunk. If it returns `None`, or a vector whose
-/// length isn't the query's, the hit is left out.
+/// `vector_of` returns the [encoded](encode_f16) vector of a chunk. If it returns `None`, or a vector with another
+/// length than the query, the hit is left out.
 ///
 /// # Errors
 ///

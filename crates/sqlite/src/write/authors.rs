@@ -1,4 +1,4 @@
-//! The names of the authors of commits, which follow the repository's `.mailmap`.
+//! Updates the names of the authors of commits according to the repository's `.mailmap`.
 
 use rusqlite::params;
 

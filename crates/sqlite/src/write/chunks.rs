@@ -47,8 +47,7 @@ impl SqliteStore {
     ) -> error::Result<()> {
         self.write(scope, move |connection, scope| {
             for (seq, draft, chunks) in &found {
-                // Since the memory was read, it may have been forgotten, or another process may have stored its
-                // chunks.
+                // After the memory was read, it may have been forgotten, or another process may have stored its chunks.
                 let is_bare = connection
                     .prepare_cached(
                         "SELECT 1 FROM memories m WHERE m.seq = ?1 AND m.owner IN (?2, ?3) AND m.tombstoned_at IS NULL
@@ -78,8 +77,8 @@ pub(crate) fn save_chunks(
     for (place, chunk) in chunks.iter().enumerate() {
         let chunk_seq = save_chunk(connection, memory, place, chunk)?;
         if is_indexed {
-            // If another text is indexed instead of the memory's own, that text is in the row of the first
-            // chunk.
+            // If another text is indexed in place of the memory's own text, the row of the first chunk contains that
+            // text.
             let instead = draft.indexed.as_deref().filter(|_| place == 0);
             let piece = instead.unwrap_or(&draft.text[chunk.start..chunk.end]);
             let paths = if (place as i64) < index_text::WITH_CONTEXT { paths.as_str() } else { "" };
@@ -90,7 +89,7 @@ pub(crate) fn save_chunks(
     Ok(())
 }
 
-/// Returns those of the paths of a commit that are indexed as context of its text, one on each line.
+/// Returns the paths of a commit that are indexed as context of its text, one on each line.
 pub(super) fn indexed_paths<'p>(files: impl Iterator<Item = &'p String>) -> String {
     files.take(PATHS_INDEXED).map(String::as_str).collect::<Vec<_>>().join("\n")
 }

@@ -1,4 +1,4 @@
-//! Embeddings that a provider made, kept by the hash of their text.
+//! A cache of embeddings that a provider made, by the hashes of their texts.
 
 use rusqlite::{OptionalExtension, params};
 
@@ -8,7 +8,7 @@ use crate::vectors::{decode_f16, encode_f16};
 use tiro_base::error;
 use tiro_base::scope::Scope;
 
-/// The most embeddings that are kept for an owner. Arbitrary: with 1,536 numbers each, 60 MB.
+/// The maximum number of embeddings that are kept for an owner. Arbitrary: with 1,536 numbers each, they take 60 MB.
 const MOST: i64 = 20_000;
 
 impl SqliteStore {

@@ -1,4 +1,4 @@
-//! Mends what can be made again from sound texts: damaged vectors, and rows that the text index lacks.
+//! Repairs everything that can be made again from sound texts: damaged vectors, and missing rows of the text index.
 
 use rusqlite::Connection;
 
@@ -12,12 +12,12 @@ use tiro_base::memory::MemoryKey;
 use tiro_base::scope::Scope;
 use tiro_store::Mended;
 
-/// How many memories one step indexes again. Other writers wait some fifty milliseconds for a step.
+/// The number of memories that one step indexes again. Other writers wait about fifty milliseconds for a step.
 const MEMORIES: i64 = 100;
 
 impl SqliteStore {
-    /// Removes damaged vectors whose texts are sound, so that their chunks wait for new ones, and indexes the chunks
-    /// that the text index lacks. Reads all vectors.
+    /// Removes damaged vectors whose texts are sound; their chunks then wait for new vectors. Also indexes chunks that
+    /// are missing from the text index. Reads all vectors.
     pub async fn mend(&self, scope: &Scope) -> error::Result<Mended> {
         let damaged = self.read_all(scope, |_, connection, _| damaged_vectors(connection)).await?;
         let mut mended = Mended::default();
@@ -64,8 +64,8 @@ fn damaged_vectors(connection: &Connection) -> Result<Vec<i64>> {
     Ok(damaged)
 }
 
-/// Removes the vector of the chunk, which then waits for a new one. Returns false, and leaves it, if the text is
-/// damaged.
+/// Removes the vector of the chunk, which then waits for a new vector. If the text is damaged, leaves the vector and
+/// returns false.
 fn requeue(connection: &Connection, chunk: i64) -> Result<bool> {
     let mut statement = connection.prepare_cached(
         "SELECT m.text, m.text_hash FROM chunks c JOIN memories m ON m.seq = c.memory WHERE c.seq = ?1",
@@ -83,10 +83,12 @@ fn requeue(connection: &Connection, chunk: i64) -> Result<bool> {
     Ok(true)
 }
 
-/// The longest text that is indexed again, in bytes, since it is loaded whole. Versions of before limited no text.
+/// The longest text that is indexed again, in bytes. There is a limit because the text is loaded as a whole, and
+/// earlier versions didn't limit texts.
 const LONGEST: i64 = 16 << 20;
 
-/// Returns the next living memories after `last` that have chunks without a row in the text index, and how many chunks.
+/// Returns the next living memories after `last` that have chunks without a row in the text index, each with the number
+/// of these chunks.
 fn unindexed(connection: &Connection, last: i64) -> Result<Vec<(i64, usize)>> {
     let mut statement = connection.prepare_cached(
         "SELECT c.memory, count(*) FROM chunks c JOIN memories m ON m.seq = c.memory

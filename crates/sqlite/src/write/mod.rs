@@ -1,4 +1,4 @@
-//! Stores memories: their rows, index entries and vectors in one transaction.
+//! Stores memories. Their rows, index entries and vectors are written in one transaction.
 
 mod authors;
 pub(super) mod chunks;
@@ -54,7 +54,7 @@ impl SqliteStore {
     }
 }
 
-/// Stores memories as `save` does, in the transaction of the caller.
+/// Does the work of `save` in the transaction of the caller.
 pub(crate) fn save_batch(
     connection: &Connection,
     scope: &Scope,

@@ -12,8 +12,8 @@ use tiro_base::memory::{Draft, Group, Identity, Millis, Provenance};
 use tiro_base::scope::Scope;
 use tiro_store::{Outcome, PreparedMemory};
 
-/// Stores a memory in the part of the scope, unless its id is known there, or it is derived from a memory that is
-/// forgotten; returns the result.
+/// Stores a memory in the part of the scope, unless its id is known there, or unless it is derived from a forgotten
+/// memory. Returns the outcome.
 pub(crate) fn save_one(
     connection: &Connection,
     scope: &Scope,
@@ -39,8 +39,8 @@ pub(crate) fn save_one(
     insert(connection, scope, memory, hash, session, now)
 }
 
-/// Stores a new memory as [`save_one`] does, but even if its sources are forgotten: the caller forgets the new
-/// memory in the same transaction.
+/// Like [`save_one`], but stores a new memory even if its sources are forgotten. The caller forgets the new memory in
+/// the same transaction.
 pub(crate) fn insert_one(
     connection: &Connection,
     scope: &Scope,
@@ -81,14 +81,14 @@ fn insert(
     }
     links::record(connection, owner, id, draft)?;
     insert_beside(connection, seq, draft)?;
-    // Messages of a session are not indexed here, but with their neighbours once the whole batch is stored.
+    // Messages of a session are not indexed here. They are indexed together with their neighbours when the whole batch
+    // is stored.
     chunks::save_chunks(connection, seq, draft, pieces, ordinal.is_none())?;
     sums::of_memory(connection, seq)?;
     Ok(Outcome::Stored)
 }
 
-/// Inserts the row of the memory, with its session and its ordinal in the session; returns the number of the
-/// row.
+/// Inserts the row of the memory, with its session and its ordinal in the session. Returns the number of the row.
 fn insert_row(
     connection: &Connection,
     scope: &Scope,

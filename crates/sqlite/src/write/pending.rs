@@ -17,8 +17,8 @@ use tiro_base::memory::{Content, Kind, Role};
 use tiro_base::scope::{Scope, SessionId};
 use tiro_store::PendingChunk;
 
-/// Selects the chunks of an owner that wait for an embedding, the oldest first. The join begins with the queue,
-/// which is in this order; a join that began with the memories would visit and sort all of them for each batch.
+/// Selects the chunks of an owner that wait for an embedding, the oldest first. The join begins with the queue, which
+/// is already in this order. A join that began with the memories would visit and sort all memories for each batch.
 const WAITING: &str =
     "SELECT p.chunk, m.id, c.start_byte, m.kind, m.role, m.speaker, m.title, m.path, s.name, m.branch,
          m.topic, m.time, c.end_byte, m.seq
@@ -130,8 +130,8 @@ impl SqliteStore {
 /// Returns how many chunks of the owner have no embedding yet.
 pub(crate) fn pending(connection: &Connection, scope: &Scope) -> Result<usize> {
     let owner = scope.tenant.as_str();
-    // Most stores have one owner. Then all waiting chunks are counted, without looking up the owner of
-    // each.
+    // Most stores have only one owner. For these, all waiting chunks are counted without looking up the owner of each
+    // chunk.
     let is_shared = connection
         .prepare_cached("SELECT 1 FROM memories WHERE owner < ?1 UNION ALL SELECT 1 FROM memories WHERE owner > ?1 LIMIT 1")?
         .exists([owner])?;

@@ -1,5 +1,5 @@
-//! Handles a write of a memory that is already stored: looks up the memory's state, and records further ids of
-//! a commit and further occurrences of an output.
+//! Handles a write of a memory that is already stored. Looks up the state of the memory, and records additional ids of
+//! a commit and additional occurrences of an output.
 
 use rusqlite::{Connection, OptionalExtension};
 
@@ -13,8 +13,8 @@ use tiro_store::decide::stale::{self, KnownMemory};
 
 /// Returns the result of storing a memory whose id the store knows; `None` for a new id.
 ///
-/// Texts that differ only in the digits of redaction marks count as the same: the digits depend on project and
-/// version. If the stored text is damaged, and this is the right one, it is repaired.
+/// Texts that differ only in the digits of redaction marks count as the same, because the digits depend on the project
+/// and the version. If the stored text is damaged and the new text is the right one, the stored text is repaired.
 pub(super) fn met_before(
     connection: &Connection,
     owner: &str,
@@ -34,11 +34,12 @@ pub(super) fn met_before(
     let stored = match stored {
         Some((stored_hash, is_forgotten, hash_of_text)) => {
             let is_hash = stored_hash == hash;
-            // One of both is damaged, and the other shows that this is the text that was stored.
+            // Either the stored text or the stored hash is damaged, and the other one shows that `text` is the text
+            // that was stored.
             if is_hash != (hash_of_text.as_bytes() == hash) {
                 repair(connection, owner, id, hash, text)?;
             }
-            // If the memory is forgotten, its text doesn't matter.
+            // The text of a forgotten memory doesn't matter.
             let is_same = is_forgotten
                 || is_hash
                 || hash_of_text.as_bytes() == hash
@@ -54,17 +55,17 @@ pub(super) fn met_before(
     Ok(stale::outcome(stored, is_purged))
 }
 
-/// Replaces a damaged text, or the damaged hash of a text. What the indexes hold of the text stays: it was made of the
-/// right one.
+/// Replaces a damaged text, or the damaged hash of a text. The entries of the indexes stay, because they were made from
+/// the right text.
 fn repair(connection: &Connection, owner: &str, id: &MemoryId, hash: &[u8; 32], text: &str) -> Result<()> {
-    // Setting the mark raises the version, so cached answers with the damaged text are not used any more.
+    // Setting the mark increases the version, so cached answers with the damaged text are no longer used.
     tracing::warn!(%id, "a damaged text was replaced by the right one");
     connection
         .prepare_cached(
             "UPDATE memories SET text = ?3, text_hash = ?4, marked = marked WHERE owner = ?1 AND id = ?2",
         )?
         .execute((owner, id.as_str(), text, hash))?;
-    // Summaries that left the damaged text out are made again.
+    // Summaries that were made without the damaged text are made again.
     let (session, ordinal): (Option<i64>, Option<i64>) = connection
         .prepare_cached("SELECT session, ordinal FROM memories WHERE owner = ?1 AND id = ?2")?
         .query_row((owner, id.as_str()), |row| Ok((row.get(0)?, row.get(1)?)))?;
@@ -78,9 +79,10 @@ fn repair(connection: &Connection, owner: &str, id: &MemoryId, hash: &[u8; 32], 
     Ok(())
 }
 
-/// Returns whether all of `ids` are stored and not forgotten: a derived memory doesn't outlive its sources.
+/// Returns whether all of `ids` are stored and not forgotten. This is required because a derived memory doesn't outlive
+/// its sources.
 ///
-/// The sources of what is private may be shared, and those of what is shared may be private to who writes it.
+/// A private memory may have shared sources. A shared memory may have sources that are private to its writer.
 pub(super) fn are_living(connection: &Connection, scope: &Scope, ids: &[MemoryId]) -> Result<bool> {
     let mut living = connection
         .prepare_cached("SELECT 1 FROM memories WHERE owner = ?1 AND id = ?2 AND tombstoned_at IS NULL")?;

@@ -1,8 +1,9 @@
-//! Indexes memories again that an earlier version of the program indexed, in bounded steps.
+//! Indexes again, in bounded steps, memories that an earlier version of the program indexed.
 //!
-//! Rows of the text index can't be read, so a row is made again from its memory. Until then the memory is found by its
-//! words alone: the row lacks exact forms of identifiers, stems, and pairs of characters. Rows that would get none of
-//! these are left as they are. Forgotten memories are left too; if they are restored, they are found by their words.
+//! Rows of the text index can't be read, so a row is made again from its memory. An old row has only the words of the
+//! memory, but no exact forms of identifiers, no stems, and no pairs of characters. Rows that would get none of these
+//! are not changed. Forgotten memories are not changed either; if they are restored, they are found only by their
+//! words.
 
 use rusqlite::{Connection, OptionalExtension, Row};
 
@@ -15,21 +16,22 @@ use tiro_base::memory::{Group, Kind, MemoryKey, Role};
 use tiro_base::scope::Scope;
 use tiro_text::chunk::index_text::{self, About, VERSION};
 
-/// The keys in `meta`: the version of the index's rows, and the number of the last memory that is not checked yet.
+/// The keys in `meta` for the version of the index's rows, and for the number of the last memory that is not checked
+/// yet.
 const TEXT_VERSION: &str = "text_version";
 const TEXT_LEFT: &str = "text_left";
 
-/// What is read of a memory.
+/// The columns that are read of a memory.
 const COLUMNS: &str =
     "m.seq, (SELECT count(*) FROM chunks c WHERE c.memory = m.seq), m.session, m.ordinal, m.kind,
     m.role, m.speaker, m.title, m.topic, m.path, m.time, m.text, m.indexed";
 
-/// How many chunks one step checks. Other writers wait some fifty milliseconds for a step.
+/// The number of chunks that one step checks. Other writers wait about fifty milliseconds for a step.
 const CHUNKS: i64 = 300;
 
 impl SqliteStore {
-    /// Indexes some memories again if an earlier version of the program indexed them, the newest first. Returns whether
-    /// any are left.
+    /// Indexes again some of the memories that an earlier version of the program indexed, the newest first. Returns
+    /// whether any are left.
     pub async fn reindex_text(&self, scope: &Scope) -> error::Result<bool> {
         if self.read_all(scope, |_, connection, _| is_current(connection)).await? {
             return Ok(false);
@@ -76,7 +78,7 @@ fn step(connection: &Connection) -> Result<bool> {
     Ok(next.is_some())
 }
 
-/// Indexes the chunks of a memory that is no message, because what is indexed of it has changed.
+/// Indexes again the chunks of a memory that is not a message. Called when the indexed text of the memory has changed.
 pub(super) fn reindex_memory(connection: &Connection, memory: MemoryKey) -> Result<()> {
     let seq = memory.in_store();
     let sql = format!("SELECT {COLUMNS} FROM memories m WHERE m.seq = ?1");
@@ -95,7 +97,7 @@ enum Which {
     Outdated,
 }
 
-/// Indexes chunks of a memory that is no message.
+/// Indexes chunks of a memory that is not a message.
 fn reindex(connection: &Connection, seq: i64, row: &Row<'_>, which: Which) -> Result<()> {
     let text = |column| row.get::<_, Option<String>>(column);
     let Some(kind) = Kind::parse(&row.get::<_, String>(4)?) else { return Ok(()) };

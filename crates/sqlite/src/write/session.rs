@@ -1,4 +1,4 @@
-//! A session while memories are written to it.
+//! The state of a session while memories are written to it.
 
 use rusqlite::Connection;
 
@@ -7,7 +7,7 @@ use crate::error::Result;
 use tiro_base::scope::{Scope, SessionId, Sessions};
 use tiro_store::tuning::NEIGHBOURS;
 
-/// A session while a batch is written to it.
+/// The state of a session while a batch is written to it.
 pub(crate) struct OpenSession {
     pub(super) seq: i64,
     pub(super) next_ordinal: i64,
@@ -28,8 +28,7 @@ impl OpenSession {
         let seq: i64 = connection
             .prepare_cached("SELECT seq FROM sessions WHERE owner = ?1 AND name = ?2")?
             .query_row((scope.tenant.as_str(), id.as_str()), |row| row.get(0))?;
-        // The ordinal of a purged message isn't used again, so that a summary of a range stays a summary of the
-        // same messages.
+        // The ordinal of a purged message isn't used again, so that a range of ordinals always means the same messages.
         let next_ordinal: i64 = connection
             .prepare_cached(
                 "SELECT max(last, coalesce((SELECT max(ordinal) FROM memories WHERE session = ?1), -1)) + 1
@@ -46,8 +45,8 @@ impl OpenSession {
         }
     }
 
-    /// Stores the branch and commit of the session, and indexes its new messages. The messages just before the
-    /// new ones are indexed again, since the new ones are now part of their context.
+    /// Stores the branch and commit of the session, and indexes its new messages. The messages just before the new ones
+    /// are indexed again, because the new messages are now part of their context.
     pub(crate) fn close(&self, connection: &Connection) -> Result<()> {
         if self.branch.is_some() || self.head.is_some() {
             connection

@@ -1,4 +1,4 @@
-//! The rows of messages in the text index. Each row has the messages before and after its own as context.
+//! Makes the rows of messages in the text index. The context in a row consists of the messages before and after it.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -24,15 +24,15 @@ struct Turn {
 }
 
 /// Indexes the living messages of the session whose ordinals are in `places`, with their neighbours as context.
-/// Messages that are already indexed are indexed again. For messages before `new`, this is done only for the
-/// chunks that have a context: a new neighbour doesn't change the other chunks.
+/// Messages that are already indexed are indexed again. For messages before `new`, this is done only for chunks with a
+/// context, because a new neighbour doesn't change the other chunks.
 pub(crate) fn index_turns(connection: &Connection, session: i64, places: Range<i64>, new: i64) -> Result<()> {
     let turns = turns_around(connection, session, &places)?;
     index_among(connection, &turns, Rows { new, only_outdated: false }, |turn| places.contains(&turn.ordinal))
 }
 
-/// Indexes the message with `ordinal` again if an earlier version of the program indexed it and its row would get more
-/// words now.
+/// Indexes the message with `ordinal` again, if an earlier version of the program indexed it and its row would get
+/// additional words now.
 pub(super) fn reindex_turn(connection: &Connection, session: i64, ordinal: i64) -> Result<()> {
     let turns = turns_around(connection, session, &(ordinal..ordinal + 1))?;
     let rows = Rows { new: i64::MIN, only_outdated: true };
@@ -102,14 +102,14 @@ fn turn(row: &Row<'_>) -> rusqlite::Result<Turn> {
 /// Which rows of messages are made again.
 #[derive(Clone, Copy)]
 struct Rows {
-    /// For messages before this ordinal, only the rows of chunks that have a context.
+    /// For messages before this ordinal, only the rows of chunks with a context are made again.
     new: i64,
-    /// Only the rows that lack words which the present version adds.
+    /// Whether only rows are made again to which the present version adds words.
     only_outdated: bool,
 }
 
-/// Indexes the messages of `turns` that are `wanted`, with the other messages around them as context. `turns`
-/// must be in order.
+/// Indexes those messages of `turns` that are `wanted`, with the messages around them as context. `turns` must be in
+/// order.
 fn index_among(
     connection: &Connection,
     turns: &[Turn],

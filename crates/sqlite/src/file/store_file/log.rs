@@ -1,10 +1,11 @@
-//! The log of an open store (`-wal`, and its index `-shm`), which a program may remove, replace or cut.
+//! The log of an open store, which consists of the file `-wal` and its index `-shm`. Other programs may remove, replace
+//! or cut these files.
 //!
-//! SQLite finds the log only by its name when it opens it, and keeps it open. If it is removed, the processes that have
-//! it open continue to share it, but a process that opens the store later makes another one, and the two groups don't
-//! see each other's writes. So an open store remembers which files its log consists of ([`Log`]). If others are at
-//! their names, the first process that notices moves what is in the log into the store's file ([`rescue`]). Until then,
-//! no other process opens the store ([`is_lost`]); after that, all of them open it again.
+//! SQLite opens the log by its name, and keeps it open. If the log is removed, the processes that have it open continue
+//! to share it. But a process that opens the store later makes a new log, and the two groups of processes don't see
+//! each other's writes. So an open store remembers the files of its log ([`Log`]). If other files have these names, the
+//! first process that notices this moves the content of the log into the store's file ([`rescue`]). Until then, no
+//! other process opens the store ([`is_lost`]). Afterwards, all processes open it again.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -24,7 +25,7 @@ use tiro_base::private;
 /// <https://sqlite.org/fileformat2.html#walformat>.
 const HEADERS: (u64, u64) = (32, 24);
 
-/// How long to wait for the right to move the log into the file.
+/// The time to wait for the right to move the log into the file.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The files of the log of an open store.
@@ -46,26 +47,26 @@ impl Log {
     }
 }
 
-/// How many pages the log has, and how many of them are in the file too.
+/// The number of pages of the log, and how many of them have been moved into the file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Filled {
     pages: u64,
     moved: u64,
 }
 
-/// What to do with the pages of the log.
+/// The treatment of the pages of the log.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Checkpoint {
     /// Only count them.
     Count,
-    /// Move those that no reader needs where they are.
+    /// Move the pages that no reader needs in the log.
     Passive,
-    /// Move all of them, and wait for readers.
+    /// Move all pages, and wait for readers.
     Full,
 }
 
 impl Checkpoint {
-    /// Does this through `connection`, which must not be in a transaction.
+    /// Runs the checkpoint through `connection`, which must not be in a transaction.
     ///
     /// Errors with [`Kind::Busy`] if another process is moving pages.
     pub(crate) fn run(self, connection: &Connection) -> Result<Filled> {
@@ -81,7 +82,7 @@ impl Checkpoint {
         };
         loop {
             match statement.query_row([], row)? {
-                // Counting is held up for a moment only.
+                // Counting is blocked only for a moment, so it is tried again.
                 (true, ..0, _) if matches!(self, Checkpoint::Count) && began.elapsed() < PATIENCE => {
                     std::thread::sleep(LOOK_AGAIN);
                 }
@@ -98,8 +99,8 @@ impl Checkpoint {
 }
 
 impl Filled {
-    /// Returns whether the pages that were in the log when it was `wanted` are in the file. A log with fewer pages was
-    /// begun anew, which happens only when all of them are.
+    /// Returns whether the pages that the log had in the state `wanted` are now in the file. If the log has fewer pages
+    /// now, SQLite began it anew, which it does only after all pages are in the file.
     pub(crate) fn has_moved(self, wanted: Filled) -> bool {
         self.moved >= wanted.pages || self.pages < wanted.pages
     }
@@ -110,8 +111,8 @@ impl Filled {
     }
 }
 
-/// Returns whether the log beside the store at `path` lacks pages that are in it and not in the file, because a
-/// program cut it. If a process has written after the cut, the pages before are a hole.
+/// Returns whether a program cut the log beside the store at `path`, so that pages are missing that are not in the file
+/// yet. If a process has written after the cut, there is a hole where the missing pages were.
 pub(super) fn is_cut(path: &Path, filled: Filled, page_bytes: u64) -> bool {
     if filled.is_moved() {
         return false;
@@ -130,8 +131,8 @@ pub(super) fn is_cut(path: &Path, filled: Filled, page_bytes: u64) -> bool {
         || !wal.metadata().is_ok_and(|found| found.len() >= frame(filled.pages))
 }
 
-/// Returns whether other processes have the store at `path` open with a log that isn't beside it any more, and none of
-/// them has moved it into the file yet. Only the process that has its turn may ask.
+/// Returns whether other processes have the store at `path` open with a log that was removed, and none of them has
+/// moved this log into the file yet. Only a process that holds the [`Turn`] may call this.
 pub(crate) fn is_lost(path: &Path, turn: &Turn) -> bool {
     if !turn.is_held() || path.symlink_metadata().is_err() {
         return false;
@@ -148,12 +149,11 @@ pub(crate) fn is_lost(path: &Path, turn: &Turn) -> bool {
         && noted.file == Some(FileId::of(&found).number)
 }
 
-/// Moves what is in the `log` of the store at `path` into its file, through `connection`, which has that log open. If
-/// the log was cut, keeps what is left of it instead. Does nothing if another process did it before. Returns whether
-/// the store can be opened again.
+/// Moves the content of the `log` of the store at `path` into the store's file, through `connection`, which has this
+/// log open. If the log was cut, keeps the rest of it instead. Does nothing if another process did this before. Returns
+/// whether the store can be opened again.
 ///
-/// Errors with [`Kind::Busy`] if other processes open the store or read it during all that
-/// time.
+/// Errors with [`Kind::Busy`] if other processes open or read the store during the whole waiting time.
 pub(super) fn rescue(path: &Path, log: Log, is_cut: bool, connection: &Connection) -> Result<bool> {
     let turn = Turn::take_within(path, PATIENCE)?;
     let Some(mut open) = turn::open_beside(path, ".open").filter(|_| turn.is_held()) else {
@@ -169,15 +169,15 @@ pub(super) fn rescue(path: &Path, log: Log, is_cut: bool, connection: &Connectio
         if !Checkpoint::Full.run(connection)?.is_moved() {
             return Ok(false);
         }
-        // What is at the names of the log now belongs to another file.
+        // The files that have the names of the log now belong to another file.
         remove_logs(path);
     }
     tracing::warn!(is_cut, "the log of the store was removed, replaced or cut: what is left of it is kept");
     Ok(Noted { log: None, ..noted }.write(&mut open).is_some())
 }
 
-/// Puts what is left of a log that was cut into a new log, of which SQLite uses all complete transactions. Its index
-/// would lead it beyond the end.
+/// Copies the rest of a log that was cut into a new log. SQLite then uses all complete transactions of it. The old
+/// index is not kept, because it would lead SQLite beyond the end of the log.
 fn keep_rest(path: &Path) {
     let rest = fs::read(beside(path, LOGS[0])).unwrap_or_default();
     remove_logs(path);
@@ -191,16 +191,17 @@ fn keep_rest(path: &Path) {
     }
 }
 
-/// What `<name>.open` says: the number of the file that processes have open, and the numbers of its log.
+/// The content of `<name>.open`: the number of the file that processes have open, and the numbers of the files of its
+/// log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Noted {
     pub(super) file: Option<u64>,
-    /// `None` if no process has the store open yet, or if what was in the log is in the file.
+    /// `None` if no process has the store open yet, or if the content of the log was moved into the file.
     log: Option<[u64; 2]>,
 }
 
 impl Noted {
-    /// Returns what the `open` file says; nothing if it can't be read.
+    /// Returns the content of the `open` file. Returns an empty note if it can't be read.
     pub(super) fn read(open: &mut File) -> Noted {
         let mut text = String::new();
         let read = open
@@ -214,11 +215,11 @@ impl Noted {
         }
     }
 
-    /// Writes this into the `open` file; returns `None` if that fails.
+    /// Writes this note into the `open` file. Returns `None` if this fails.
     pub(super) fn write(self, open: &mut File) -> Option<()> {
         let numbers = self.file.into_iter().chain(self.log.into_iter().flatten());
         let text = numbers.map(|number| number.to_string()).collect::<Vec<_>>().join(" ");
-        // Overwritten first, because a full disk refuses to make an emptied file longer again.
+        // The file is overwritten and then cut, because an emptied file can't grow again if the disk is full.
         let written = open.seek(SeekFrom::Start(0)).and_then(|_| open.write_all(text.as_bytes()));
         written.and_then(|()| open.set_len(text.len() as u64)).ok()
     }

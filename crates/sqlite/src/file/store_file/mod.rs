@@ -1,15 +1,14 @@
 //! Checks whether an open store is still the file at its path, and decides which process may open or change
 //! that file.
 //!
-//! A file that was removed, moved or replaced stays open in the processes that use it, and SQLite continues to
-//! write to it. Processes that open the path later don't find these writes. So an open store remembers the file
-//! that it opened, and its log ([`StoreFile`]), and checks the path before it begins a write, before it commits, and
-//! before it returns. A check is three system calls.
+//! A file that was removed, moved or replaced stays open in the processes that use it, and SQLite continues to write to
+//! it. Processes that open the path later don't find these writes. So an open store remembers the file that it opened,
+//! and the log of this file ([`StoreFile`]). It checks the path before a write begins, before a commit, and before a
+//! call returns. A check takes three system calls.
 //!
-//! SQLite finds the log and its index (`-wal`, `-shm`) only by their names. After a file is replaced, SQLite
-//! would use the log of the old file with the new file, and mix their contents. So a log that is known to
-//! belong to another file is removed before the store is opened. `<name>.open` says which file other processes
-//! have open.
+//! SQLite finds the log and its index (`-wal`, `-shm`) only by their names. After a file is replaced, SQLite would use
+//! the log of the old file with the new file, and mix their contents. So a log that is known to belong to another file
+//! is removed before the store is opened. The file `<name>.open` says which file other processes have open.
 
 mod log;
 mod turn;
@@ -43,8 +42,8 @@ const LONGEST: u64 = 64;
 /// The flags for opening a file that doesn't change while it is read.
 pub(crate) const FIXED: OpenFlags = OpenFlags::SQLITE_OPEN_READ_ONLY.union(OpenFlags::SQLITE_OPEN_URI);
 
-/// Identifies a file among all files that exist at the same time. On a system that doesn't number files, all
-/// files have the same id.
+/// Identifies a file among all files that exist at the same time. On systems that don't number files, all files have
+/// the same id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FileId {
     device: u64,
@@ -64,7 +63,7 @@ impl FileId {
     }
 }
 
-/// The path at which a store was opened, and the file that was there.
+/// The path at which a store was opened, and the identity of the opened file.
 pub(crate) struct StoreFile {
     path: PathBuf,
     /// `None` for a store in memory, which can't be replaced.
@@ -73,19 +72,19 @@ pub(crate) struct StoreFile {
     log: Option<Log>,
     /// The size of the store's pages in bytes.
     page_bytes: u64,
-    /// The id that the store got when it was made; `None` if it had no id yet when it was opened.
+    /// The id that the store got when it was made; `None` if the store had no id yet when it was opened.
     id: Option<String>,
     is_read_only: bool,
     is_left: AtomicBool,
     is_released: AtomicBool,
-    /// Whether the log lacks pages that were in it.
+    /// Whether pages of the log are missing because it was cut.
     is_cut: AtomicBool,
     /// The file `<name>.open`. It is locked as long as the store is open, so that other processes see that the
     /// store is in use.
     open: Mutex<Option<File>>,
 }
 
-/// A store that is about to be opened: its file exists, and no log of another file lies beside it.
+/// A store that is about to be opened. Its file exists, and no log of another file lies beside it.
 pub(crate) struct Entered {
     path: PathBuf,
     file: FileId,
@@ -93,11 +92,11 @@ pub(crate) struct Entered {
 }
 
 impl Entered {
-    /// If the file is missing, removes the log of a file that was there before, and makes the file with `fill`.
-    /// Other processes see the file only when it is complete, so a file that is found empty has lost its
-    /// content.
+    /// Prepares the opening of the store at `path`. If the file is missing, removes the log of an earlier file, and
+    /// makes the file with `fill`. Other processes see the file only when it is complete, so an empty file at this path
+    /// has lost its content.
     ///
-    /// Errors as [`private::create`] and `fill` do.
+    /// Errors in the same cases as [`private::create`] and `fill`.
     pub(crate) fn enter(path: &Path, turn: &Turn, fill: impl FnOnce(&Path) -> Result<()>) -> Result<Entered> {
         let is_missing = matches!(path.symlink_metadata(), Err(error) if error.kind() == ErrorKind::NotFound);
         if is_missing {
@@ -113,16 +112,16 @@ impl Entered {
         Ok(Entered { path: path.to_owned(), file, open })
     }
 
-    /// Returns the store file of the file behind `connection`, and says in `<name>.open` which log the file has. The
+    /// Returns the store file of the file behind `connection`, and records the log of this file in `<name>.open`. The
     /// connection must have been opened after [`Entered::enter`] returned. If the file was replaced before the
-    /// connection was opened, the store file is not current.
+    /// connection was opened, the returned store file is not current.
     pub(crate) fn opened(self, connection: &Connection) -> Result<StoreFile> {
         let Entered { path, file, mut open } = self;
         let is_read_only = connection.is_readonly("main")?;
         if look(&path).is_ok_and(|now| now == file) {
             crate::connection::moves_log_at_close(connection)?;
         }
-        // SQLite makes the log when it reads for the first time.
+        // SQLite makes the log at its first read.
         let id = id(connection)?;
         let log = Log::beside(&path).filter(|_| !is_read_only);
         if let Some(open) = &mut open {
@@ -161,14 +160,14 @@ impl StoreFile {
         }
     }
 
-    /// Returns whether the open file and its log are still the ones at their paths. Also returns false if the file is
+    /// Returns whether the open file and its log are still the files at their paths. Also returns false if the file is
     /// open read-only but can now be opened for writing.
     pub(crate) fn is_current(&self) -> bool {
         let is_whole = self.has_file() && !self.has_lost_log();
         !self.is_left.load(Ordering::Relaxed) && is_whole && !(self.is_read_only && can_be_used(&self.path))
     }
 
-    /// Returns whether the open file is still the one at its path.
+    /// Returns whether the open file is still the file at its path.
     pub(crate) fn has_file(&self) -> bool {
         self.file.is_none_or(|opened| look(&self.path).is_ok_and(|file| file == opened))
     }
@@ -177,7 +176,7 @@ impl StoreFile {
         self.is_cut.load(Ordering::Relaxed) || (self.log.is_some() && Log::beside(&self.path) != self.log)
     }
 
-    /// Errors with [`Kind::Store`] if the open file or its log isn't the one at its path any more.
+    /// Errors with [`Kind::Store`] if the open file or its log is no longer the file at its path.
     pub(crate) fn check(&self) -> Result<()> {
         if self.is_current() {
             return Ok(());
@@ -187,7 +186,7 @@ impl StoreFile {
             .hint("this write was not stored; repeat the call, which opens the store that is there now"))
     }
 
-    /// Errors as [`StoreFile::check`] does, for a read, or a write of which it isn't known whether it was stored.
+    /// Like [`StoreFile::check`], but for a read, or for a write of which it is unknown whether it was stored.
     pub(crate) fn check_current(&self) -> Result<()> {
         if self.is_current() {
             return Ok(());
@@ -196,8 +195,8 @@ impl StoreFile {
         Err(Error::new(Kind::Store, message).hint("repeat the call, which opens the store that is there now"))
     }
 
-    /// Errors as [`StoreFile::check`] does, and also if the log, which is `filled`, was cut. This is called right after
-    /// each commit.
+    /// Errors in the same cases as [`StoreFile::check`], and also if the log was cut. `filled` is the state of the log.
+    /// Called right after each commit.
     pub(crate) fn acknowledge(&self, filled: Filled) -> Result<()> {
         self.check_length(filled)?;
         if self.is_current() {
@@ -208,9 +207,10 @@ impl StoreFile {
             .hint("repeat the call, which stores everything in the store that is there now"))
     }
 
-    /// Errors with [`Kind::Store`] if the log, which is `filled`, was cut. The store is not current then.
+    /// Errors with [`Kind::Store`] if the log was cut; the store is then no longer current. `filled` is the state of
+    /// the log.
     pub(crate) fn check_length(&self, filled: Filled) -> Result<()> {
-        // A log that was removed or replaced is not cut: its pages can still be moved.
+        // A log that was removed or replaced doesn't count as cut, because its pages can still be moved into the file.
         let is_there = self.log.is_some() && Log::beside(&self.path) == self.log;
         if !is_there || !log::is_cut(&self.path, filled, self.page_bytes) {
             return Ok(());
@@ -221,8 +221,8 @@ impl StoreFile {
             .hint("this write was not stored; repeat the call, which opens the store with what is left"))
     }
 
-    /// If only the log was removed, replaced or cut, keeps what is in it, through `connection`, which has that log
-    /// open. Returns false if that is not possible yet: the next call tries again.
+    /// If only the log was removed, replaced or cut, saves its content through `connection`, which has this log open.
+    /// Returns false if this is not possible yet; the next call then tries again.
     pub(crate) fn rescue(&self, connection: &Connection) -> bool {
         let Some(log) = self.log.filter(|_| self.has_file() && self.has_lost_log()) else { return true };
         let kept = log::rescue(&self.path, log, self.is_cut.load(Ordering::Relaxed), connection);
@@ -232,9 +232,10 @@ impl StoreFile {
         kept.unwrap_or(false)
     }
 
-    /// Lets other processes see that this one doesn't use the store any more. Its connections must be closed.
+    /// Tells other processes that this process no longer uses the store. All connections must be closed before.
     ///
-    /// If another file is at the path, they still see it: whoever opens that file removes the log of this one.
+    /// If another file is at the path, the note about this file stays, so a process that opens the other file removes
+    /// the log of this file.
     pub(crate) fn release(&self) {
         if self.has_file() {
             lock(&self.open).take();
@@ -257,12 +258,12 @@ impl StoreFile {
             .hint("restart the programs that use it; this write was not stored"))
     }
 
-    /// Returns what the store file has open: equal for two values of the same file.
+    /// Returns a text that identifies the open file. It is the same for two values of the same file.
     pub(crate) fn identity(&self) -> String {
         format!("{:?}", (&self.path, self.file))
     }
 
-    /// Records that the store was closed, so the store file is not current any more.
+    /// Records that the store was closed. The store file is then no longer current.
     pub(crate) fn leave(&self) {
         self.is_left.store(true, Ordering::Relaxed);
     }
@@ -277,8 +278,8 @@ impl StoreFile {
     }
 }
 
-/// Returns whether the database at `path` can only be read. That is so if it has no log, and `error` says that
-/// SQLite can't make one: the folder can't be written, or the disk is full.
+/// Returns whether the database at `path` can only be read. This is so if it has no log, and `error` says that SQLite
+/// can't make a log because the folder can't be written or the disk is full.
 pub(crate) fn is_fixed(path: &Path, error: &rusqlite::Error) -> bool {
     let has_log = beside(path, LOGS[0]).metadata().is_ok_and(|log| log.len() > 0);
     let is_refused = matches!(error.sqlite_error_code(), Some(CannotOpen | ReadOnly)) && !is_writable(path);
@@ -310,9 +311,9 @@ fn look(path: &Path) -> Result<FileId> {
     }
 }
 
-/// Records in `<name>.open` that `file` is open. Returns `<name>.open`, locked; the caller must hold the lock
-/// while `file` is open. If other processes have an older file of this path open, the log beside the path
-/// belongs to that file and is removed. Returns `None` if `<name>.open` can't be written.
+/// Records in `<name>.open` that `file` is open. Returns `<name>.open`, locked; the caller must hold the lock while
+/// `file` is open. If other processes have an older file of this path open, the log at this path belongs to the older
+/// file and is removed. Returns `None` if `<name>.open` can't be written.
 fn mark(path: &Path, file: FileId) -> Option<File> {
     let mut open = turn::open_beside(path, ".open")?;
     let is_alone = open.try_lock().is_ok();
@@ -334,7 +335,7 @@ pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-/// Removes the log of a file that is gone, and the index of the log.
+/// Removes the log, and its index, of a file that no longer exists.
 fn remove_logs(path: &Path) {
     for log in LOGS {
         match std::fs::remove_file(beside(path, log)) {

@@ -9,15 +9,14 @@ use crate::error::{Error, Result};
 use tiro_base::error::{Kind, quoted};
 use tiro_base::private;
 
-/// How long to wait for a process that migrates the store. Arbitrary: a migration copies the file and rewrites
-/// it, which takes a minute for 10 GB.
+/// The time to wait for a process that migrates the store. Arbitrary: a migration copies the file and rewrites it,
+/// which takes a minute for 10 GB.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// The pause between two tries to take the lock.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
-/// The right to open, make or change the files of one store; it ends when the value is dropped or the process
-/// dies.
+/// The right to open, make or change the files of one store. It ends when this value is dropped or the process dies.
 pub(crate) struct Turn {
     /// The locked file; `None` if no file can be locked, for example because the folder can't be written. In
     /// such a folder no process changes a store.
@@ -37,8 +36,8 @@ impl Turn {
         loop {
             let Some(lock) = open_beside(path, ".lock") else { return Ok(Turn { lock: None }) };
             match lock.try_lock() {
-                // The folder may have been replaced during the wait. Then only the lock in the new folder
-                // counts.
+                // The folder may have been replaced during the wait. In this case, the lock in the new folder must be
+                // taken.
                 Ok(()) if is_at(&lock, &beside(path, ".lock")) => return Ok(Turn { lock: Some(lock) }),
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) if began.elapsed() < patience => std::thread::sleep(LOOK_AGAIN),
@@ -52,13 +51,13 @@ impl Turn {
         }
     }
 
-    /// Returns whether this process holds the lock; `false` if no file can be locked.
+    /// Returns whether this process holds the lock. Returns `false` if no file can be locked.
     pub(super) fn is_held(&self) -> bool {
         self.lock.is_some()
     }
 }
 
-/// Opens the file beside the store whose name ends in `suffix`, and makes it if it is missing; returns `None` if that
+/// Opens the file beside the store whose name ends in `suffix`, and makes it if it is missing. Returns `None` if this
 /// fails.
 pub(super) fn open_beside(path: &Path, suffix: &str) -> Option<File> {
     let name = beside(path, suffix);

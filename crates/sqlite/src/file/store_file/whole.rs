@@ -1,4 +1,4 @@
-//! Files that appear under their name only when they are complete.
+//! Makes files that get their name only when they are complete.
 
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -18,8 +18,8 @@ pub(crate) const UNFINISHED: &str = "part";
 /// Makes the file `target`, readable only by this user. `fill` gets a temporary path and writes the file
 /// there. When the file is on the disk, it is renamed to `target`.
 ///
-/// Errors with [`Kind::BadInput`] if `target` exists. No temporary file is left after this error, or if `fill`
-/// fails.
+/// Errors with [`Kind::BadInput`] if `target` exists. After this error, and after an error of `fill`, no temporary file
+/// is left.
 pub(crate) fn make(target: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     if target.symlink_metadata().is_ok() {
         return Err(exists(target));
@@ -54,13 +54,13 @@ pub(crate) fn begin(target: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Re
     }
 }
 
-/// A file that isn't complete yet. This process holds a lock on it, so that no other one removes it.
+/// A file that isn't complete yet. This process holds a lock on it, so that no other process removes it.
 struct Begun {
     path: TempPath,
     _held: File,
 }
 
-/// Makes an empty file beside `target`, readable only by this user. Removes those that killed processes left there.
+/// Makes an empty file beside `target`, readable only by this user. Removes such files of killed processes.
 fn empty_beside(target: &Path) -> std::io::Result<Begun> {
     let name = target.file_name().unwrap_or_default().to_string_lossy();
     unfinished::remove_abandoned(folder_of(target), |other| {
@@ -93,7 +93,7 @@ pub(crate) fn copy_pages(source: &Connection, target: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Removes the unfinished files in `folder`, which were left by processes that died.
+/// Removes the unfinished files that dead processes left in `folder`.
 pub(crate) fn remove_unfinished(folder: &Path) {
     for path in unfinished(folder) {
         if std::fs::remove_file(&path).is_err() {
@@ -102,7 +102,7 @@ pub(crate) fn remove_unfinished(folder: &Path) {
     }
 }
 
-/// Removes the unfinished files for `target`, which were left by processes that died.
+/// Removes the unfinished files that dead processes left for `target`.
 pub(crate) fn remove_unfinished_of(target: &Path) {
     let mut prefix = target.file_name().unwrap_or_default().to_owned();
     prefix.push(".");

@@ -1,6 +1,6 @@
 //! Merges the segments of the text index. Every write adds a segment, and a search reads all of them.
 //!
-//! After 100,000 documents FTS5 has up to a dozen segments. With a single segment the same searches take three
+//! After 100,000 documents, FTS5 has up to a dozen segments. With a single segment, the same searches take three
 //! quarters of the time (<https://sqlite.org/fts5.html#the_merge_command>).
 
 use rusqlite::{Connection, OptionalExtension};
@@ -13,11 +13,11 @@ use tiro_base::scope::Scope;
 use tiro_store::decide::retention;
 use tiro_store::tuning::LARGE_STORE;
 
-/// How many pages of the index one step merges. Other writers wait some ten milliseconds for a step.
+/// The number of pages of the index that one step merges. Other writers wait about ten milliseconds for a step.
 const PAGES: i64 = 250;
 
-/// The keys in `meta` of two numbers: how many documents the last finished merge covered, and how many the
-/// current one covers.
+/// The keys in `meta` of two numbers: the number of documents at the last finished merge, and the number of documents
+/// of the current merge.
 const MERGED: &str = "text_merged";
 const MERGING: &str = "text_merging";
 
@@ -41,7 +41,7 @@ fn is_due(connection: &Connection, least: i64) -> Result<bool> {
 /// Merges some pages, and returns whether any are left to merge.
 fn step(connection: &Connection) -> Result<bool> {
     let begun = noted(connection, MERGING)?;
-    // A negative number begins a merge of all segments, a positive one continues it.
+    // A negative number begins a merge of all segments. A positive number continues the merge.
     let pages = if begun.is_some() { PAGES } else { -PAGES };
     let changes = || connection.query_row("SELECT total_changes()", [], |row| row.get::<_, i64>(0));
     let before = changes()?;

@@ -1,17 +1,17 @@
-//! Finds candidates by words: searches chunks, with their header and context, by FTS5.
+//! Finds candidates by words. Searches the chunks, with their header and context, with FTS5.
 //!
-//! One query serves all groups of kinds. Its rows are read, the best first, until every group has enough rows.
-//! If a group still has few rows after a few hundred have been read, it is searched separately: the index
-//! contains a word that marks the group's documents, and the query requires this word.
+//! One query serves all groups of kinds. Its rows are read, the best first, until every group has enough rows. If a
+//! group still has few rows after a few hundred rows were read, the group is searched separately. For this, the index
+//! contains a word that marks the documents of the group, and the query requires this word.
 //!
-//! Most of a query's time is spent on scoring ([`rank`]), about a microsecond for each document: an OR over all
-//! words takes 85 ms at 100,000 documents. So only a small corpus is searched by every word. In a large one,
-//! queries are tried in tiers: first, a document has to contain two of the rarest words. If too few documents
-//! match, the next tier accepts two words of a somewhat longer list. If there are still too few, the last tier
-//! accepts one of the rarest words. The looser tiers are read for large groups only. A document of a small
-//! group has to contain one of the rarest words. The words of a tier together occur in at most a certain share
-//! of the documents. If a corpus of 2,760 turns is searched with these shares, the first ten results contain
-//! 76.2% of the evidence. If every word is searched, they contain 78.5%.
+//! Most of a query's time is spent on scoring ([`rank`]), which takes about a microsecond for each document. An OR over
+//! all words takes 85 ms for 100,000 documents. So only a small corpus is searched for every word. In a large corpus,
+//! queries are tried in tiers. In the first tier, a document must contain two of the rarest words. If too few documents
+//! match, the next tier accepts two words of a somewhat longer list. If there are still too few, the last tier accepts
+//! one of the rarest words. The looser tiers are read only for large groups. A document of a small group must contain
+//! one of the rarest words. The words of a tier together occur in at most a certain share of the documents. In a corpus
+//! of 2,760 turns, the first ten results contain 76.2% of the evidence with these shares, and 78.5% if every word is
+//! searched.
 
 mod merge;
 pub(crate) mod query;
@@ -41,7 +41,7 @@ use tiro_store::tuning::LARGE_STORE;
 use tiro_store::{CandidateQuery, ChunkKey, LexicalCandidate, Vocabulary};
 use tiro_text::words::Term;
 
-/// The maximum number of rows that are read to fill every group. Arbitrary: a row takes some five microseconds.
+/// The maximum number of rows that are read to fill every group. Arbitrary: a row takes about five microseconds.
 const ROWS_READ: usize = 500;
 
 /// Returns the best chunks that contain some of the terms, up to the limit for each group, and how common the terms are.
@@ -65,8 +65,7 @@ pub(super) fn lexical(
         return Ok((found.candidates(), vocabulary));
     }
     let mut has_more = false;
-    // The tiers ignore groups. If only small groups are wanted, tiers would mostly find chunks of other
-    // groups.
+    // The tiers ignore groups. If only small groups are searched, the tiers would mostly find chunks of other groups.
     let tiers = if large.is_empty() { &[] } else { &queries.tiers[..] };
     for tier in tiers {
         let query = tier.in_text(terms);
@@ -75,16 +74,15 @@ pub(super) fn lexical(
             break;
         }
     }
-    // Groups with few candidates are searched by the words that mark their documents. One query serves
-    // all these groups. If it reaches its limit of rows, each group that still has few candidates is
-    // searched alone.
+    // Groups with few candidates are searched by the words that mark their documents. One query serves all these
+    // groups. If it reaches its limit of rows, each group that still has few candidates is searched separately.
     let is_pruned = queries.tiers.first() != Some(&queries.loosest);
     let has_little =
         |group: &Group| found.count(*group) < LITTLE && (has_more || (is_pruned && !large.contains(group)));
     let little: Vec<Group> = groups.iter().copied().filter(has_little).collect();
     if !little.is_empty() && !terms.is_empty() {
         let marked = |groups: &[Group]| queries.loosest.in_text(terms).of_groups(groups);
-        // If a large group is wanted too, a small one needs only `LITTLE` chunks.
+        // If a large group is searched too, a small group needs only `LITTLE` chunks.
         let most = if large.is_empty() { limit } else { LITTLE.min(limit) };
         let is_full = found.read(connection, &conditions, &marked(&little), &little, most, ROWS_READ)?;
         let crowded_out = |group: &&Group| is_full && little.len() > 1 && found.count(**group) < LITTLE;
@@ -95,8 +93,8 @@ pub(super) fn lexical(
     Ok((found.candidates(), vocabulary))
 }
 
-/// The best chunks of each group. Those of long answers are a list of their own, since they would fill the list of all
-/// messages.
+/// The best chunks of each group. The chunks of long answers are in a separate list, because they would fill the list
+/// of messages.
 struct Best {
     limit: usize,
     of: Vec<(Group, HashMap<ChunkKey, LexicalCandidate>)>,
@@ -117,8 +115,8 @@ impl Best {
         self.of.iter().find(|(own, _)| *own == group).map_or(0, |(_, found)| found.len() + answers)
     }
 
-    /// Adds the chunks that match, until each group in `wanted` has got `most` chunks besides those of long answers, or
-    /// `rows` rows have been read. Returns whether more chunks may match.
+    /// Adds matching chunks until each group in `wanted` has `most` chunks, not counting chunks of long answers, or
+    /// until `rows` rows have been read. Returns whether more chunks may match.
     fn read(
         &mut self,
         connection: &Connection,
@@ -166,8 +164,8 @@ impl Best {
     }
 }
 
-/// Returns the chunks that scope and filter admit if they are few and the store is large. Scoring others would take
-/// most of the time.
+/// Returns the chunks that scope and filter admit, if the store is large and these chunks are few. The search is then
+/// limited to them, because scoring other chunks would take most of the time.
 fn few(
     inner: &Inner,
     connection: &Connection,
@@ -213,8 +211,8 @@ pub(crate) fn inhabited(
     Ok(groups)
 }
 
-/// Calls `each` with up to `limit` chunks that match, the best first, until `each` returns `false`. Returns how
-/// many rows were read.
+/// Calls `each` with up to `limit` matching chunks, the best first, until `each` returns `false`. Returns how many rows
+/// were read.
 pub(crate) fn search(
     connection: &Connection,
     conditions: &Conditions,
@@ -224,9 +222,9 @@ pub(crate) fn search(
 ) -> Result<usize> {
     let by = rank::by(query.weights.as_deref());
     let mut values = vec![Value::from(query.text.clone())];
-    // The index returns rows in the order of their rank. The join drops rows that are out of scope, and the
-    // query ends after `limit` rows in scope. If only a few chunks are admitted, no others are ranked: the `+` keeps
-    // FTS5 from searching for each of them.
+    // The index returns rows in the order of their rank. The join drops rows that are out of scope, and the query ends
+    // after `limit` rows in scope. If only a few chunks are admitted, no others are ranked. The `+` keeps FTS5 from
+    // running a search for each admitted chunk.
     let (rank, ranked) = match &query.among {
         None => {
             values.push(Value::from(by));
@@ -246,7 +244,8 @@ pub(crate) fn search(
     );
     values.extend(conditions.values.iter().cloned());
     values.push(Value::from(limit as i64));
-    // The weights of the words are in the text of the query for few chunks, so it hardly occurs twice.
+    // The text of a query for few chunks contains the weights of the words. It hardly ever occurs twice, so its
+    // statement is not cached.
     let (mut cached, mut fresh);
     let statement: &mut Statement<'_> = match query.among {
         None => {

@@ -1,4 +1,4 @@
-//! Builds queries in the language of FTS5: which words a document has to contain. Pure.
+//! Builds queries in the language of FTS5. A query says which words a document must contain. The functions are pure.
 
 use super::rank;
 use crate::tuning::{LEAST_DOCUMENTS, MOST_UNMET, MOST_WORDS, RARE_SHARE, TIERS};
@@ -9,7 +9,7 @@ use tiro_text::words::Term;
 /// The maximum number of words of a query. [`rank`] identifies them by numbers below 64.
 const MOST_NUMBERED: usize = 64;
 
-/// The number of the first of the further forms of identifiers. It is higher than those of words.
+/// The number of the first additional form of an identifier. It is higher than the numbers of words.
 const FIRST_EXTRA: usize = MOST_WORDS + MOST_UNMET;
 
 /// The number of documents that contain a word or phrase, followed by that word or phrase.
@@ -20,17 +20,17 @@ pub(super) type Counted = (i64, Term);
 pub(crate) struct Query {
     /// The query in the language of FTS5.
     pub text: String,
-    /// For each word, in the order of the query: the number that identifies the word, and its weight. A word
-    /// that the query contains twice has the same number in both places, and so have the forms of a word. If this
-    /// is `None`, FTS5 weighs the words.
+    /// For each word, in the order of the query: the number that identifies the word, and its weight. A word that the
+    /// query contains twice has the same number in both places. All forms of a word have the same number, too. If this
+    /// is `None`, FTS5 computes the weights of the words.
     pub weights: Option<Vec<(usize, f64)>>,
-    /// If this is a JSON array of chunks, all others are passed over before they are scored.
+    /// A JSON array of chunks. If it is `Some`, all other chunks are skipped before they are scored.
     pub among: Option<String>,
 }
 
 impl Query {
-    /// If one of `terms` is a word that marks a group, returns the query restricted to the columns of text.
-    /// Otherwise returns the query as it is, over all columns, which takes a quarter less time.
+    /// If one of `terms` is a word that marks a group, returns the query restricted to the columns of text. Otherwise
+    /// returns the unchanged query over all columns, which takes a quarter less time.
     pub(super) fn in_text(&self, terms: &[Term]) -> Query {
         let is_mark = |term: &Term| {
             let term = term.word().to_lowercase();
@@ -89,8 +89,8 @@ impl Queries {
     /// Returns the queries for a large corpus, which has `documents` documents. Each of `terms` comes with its
     /// count.
     ///
-    /// Every query also matches documents with a rare identifier in its exact or joined form. These forms are no words
-    /// of their own: a document with an identifier has all of them.
+    /// Every query also matches documents with a rare identifier in its exact or joined form. These forms don't count
+    /// as further words, because a document with an identifier contains all its forms.
     pub(super) fn of_rare(terms: Vec<Counted>, documents: i64) -> Queries {
         let (mut extra, mut terms): (Vec<_>, Vec<_>) =
             terms.into_iter().partition(|(_, term)| term.is_extra());
@@ -106,8 +106,7 @@ impl Queries {
     }
 }
 
-/// Returns the tiers for a large corpus, the strictest tier first. `terms` must be ordered with the rarest
-/// first.
+/// Returns the tiers for a large corpus, the strictest tier first. The rarest of `terms` must come first.
 fn tiers(terms: &[Counted], documents: i64) -> Vec<Query> {
     let mut tiers: Vec<Query> = Vec::with_capacity(TIERS.len());
     for (least, share, most) in TIERS {
@@ -124,9 +123,9 @@ fn tiers(terms: &[Counted], documents: i64) -> Vec<Query> {
     tiers
 }
 
-/// Returns up to `most` of the rarest of `terms`. Their counts add up to at most `share` of the documents; the
-/// rarest term is returned even if its count is larger. Adds up to [`MOST_UNMET`] words that no document
-/// contained when they were counted, because a new document may contain them.
+/// Returns up to `most` of the rarest of `terms`. The sum of their counts is at most `share` of the documents, but the
+/// rarest term is returned even if its count is larger. Adds up to [`MOST_UNMET`] words that no document contained when
+/// they were counted, because a new document may contain them.
 fn rarest(terms: &[Counted], share: f64, documents: i64, most: usize) -> Vec<&Counted> {
     let room = LEAST_DOCUMENTS.max((documents as f64 * share) as i64);
     let (unmet, met) = terms.split_at(terms.partition_point(|(documents, _)| *documents == 0));
@@ -146,8 +145,8 @@ fn any(words: &[&Counted], documents: i64) -> Query {
     Query { text, weights: Some(words.iter().enumerate().flat_map(weigh).collect()), among: None }
 }
 
-/// Returns the query that matches documents with any two of `words`: it pairs each word with any rarer one.
-/// `words` must be ordered with the rarest first.
+/// Returns the query that matches documents with any two of `words`. It combines each word with any of the rarer words.
+/// The rarest of `words` must come first.
 fn pairs(words: &[&Counted], documents: i64) -> Query {
     let mut text = Vec::new();
     let mut all = Vec::new();
@@ -162,7 +161,7 @@ fn pairs(words: &[&Counted], documents: i64) -> Query {
     Query { text: text.join(" OR "), weights: Some(all), among: None }
 }
 
-/// Returns the number and the weight of a word, once for each of its forms.
+/// Returns the number and the weight of a word, repeated for each of its forms.
 fn weights(
     number: usize,
     (with, word): &Counted,

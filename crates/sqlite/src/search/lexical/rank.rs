@@ -1,13 +1,12 @@
 //! BM25 for words whose documents were counted before the query.
 //!
-//! In every query, `bm25()` of FTS5 reads the list of each word's documents once more, to count them. That
-//! takes half of the time of a search in 100,000 documents. The store has these counts already, so
-//! `counted_bm25` takes the weight of each word as an argument. Apart from that it computes the formula of FTS5
-//! (<https://sqlite.org/fts5.html#the_bm25_function>), in which the frequency of a word is weighed by column.
+//! In every query, the function `bm25()` of FTS5 reads the list of each word's documents once more to count them. This
+//! takes half of the time of a search in 100,000 documents. The store already has these counts, so `counted_bm25` takes
+//! the weight of each word as an argument. Otherwise it computes the formula of FTS5
+//! (<https://sqlite.org/fts5.html#the_bm25_function>), in which the frequency of a word is weighted by column.
 //!
-//! FTS5 takes ranking functions only through a C interface
-//! (<https://sqlite.org/fts5.html#custom_auxiliary_functions>), so this file contains the `unsafe` code of the
-//! store.
+//! FTS5 accepts ranking functions only through a C interface
+//! (<https://sqlite.org/fts5.html#custom_auxiliary_functions>), so this file contains the `unsafe` code of the store.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -17,16 +16,16 @@ use rusqlite::{Connection, ffi};
 use crate::error::Result;
 use tiro_store::tuning::{BM25_B, BM25_K1, COLUMNS, LEAST_WEIGHT};
 
-/// Returns the weight of a word that is in `with` of `all` documents.
+/// Returns the weight of a word that occurs in `with` of `all` documents.
 pub(crate) fn weight(all: i64, with: i64) -> f64 {
     let weight = ((all as f64 - with as f64 + 0.5) / (with as f64 + 0.5)).ln();
     if weight > 0.0 { weight } else { LEAST_WEIGHT }
 }
 
-/// Returns the call of the ranking function for a query. If `words` is `None`, it calls the function of FTS5.
-/// Otherwise `words` has, for each word of the query in order, the number that identifies the word, and its
-/// weight. A word of weight 0 is skipped. If several words have the same number, only one of them counts.
-/// Numbers are at most 63.
+/// Returns the call of the ranking function for a query. If `words` is `None`, it calls the function of FTS5. Otherwise
+/// `words` has, for each word of the query in order, the number that identifies the word, and the weight of the word. A
+/// word with the weight 0 is skipped. If several words have the same number, only one of them counts. Numbers are at
+/// most 63.
 pub(super) fn by(words: Option<&[(usize, f64)]>) -> String {
     match words {
         None => format!("bm25({})", COLUMNS.map(|weight| weight.to_string()).join(", ")),
@@ -70,7 +69,7 @@ pub(crate) fn add_to(connection: &Connection) -> Result<()> {
     if code == ffi::SQLITE_OK { Ok(()) } else { Err(failed(code).into()) }
 }
 
-/// Computes the score of one row; as FTS5 expects, lower is better.
+/// Computes the score of one row. A lower score is better, as FTS5 expects.
 #[expect(unsafe_code, reason = "FTS5 calls it")]
 unsafe extern "C" fn counted_bm25(
     api: *const ffi::Fts5ExtensionApi,
@@ -94,8 +93,8 @@ unsafe extern "C" fn counted_bm25(
     }
 }
 
-/// Returns the score of a row for `count` words, whose numbers and weights `word` returns. If the index can't
-/// be read or reading was interrupted, the error is SQLite's code.
+/// Returns the score of a row for `count` words. `word` returns the numbers and weights of the words. If the index
+/// can't be read, or if reading was interrupted, the error is SQLite's error code.
 ///
 /// # Safety
 ///

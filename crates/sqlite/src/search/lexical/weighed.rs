@@ -1,4 +1,4 @@
-//! Candidates of a small store, with words weighed by the counts of a larger store.
+//! Finds candidates in a small store. Words are weighted by the counts of a larger store.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,8 @@ use tiro_base::scope::Scope;
 use tiro_store::tuning::LARGE_STORE;
 use tiro_store::{CandidateQuery, ChunkKey, LexicalCandidate, Vocabulary};
 
-/// Searches a small store as [`lexical`](super::lexical) does, but weighs words by `weights`, the counts of another store.
+/// Like [`lexical`](super::lexical), but for a small store, with words weighted by `weights`, the counts of another
+/// store.
 pub(crate) fn lexical_as(
     connection: &Connection,
     scope: &Scope,
