@@ -1,10 +1,12 @@
-//! What the documents of a call may take: one budget for all of them, which ends with the call.
+//! The budget of a call for extracting the texts of documents. It covers all documents of the call, and ends with the
+//! call.
 //!
-//! A document of a few kilobytes can keep a parser busy for as long as it is allowed to run, and a folder can have any
-//! number of them. So every reading of a file needs the budget of its call. The threads that read have no other way to
-//! learn that nobody waits for them any more: the budget tells them.
+//! A document of a few kilobytes can keep a parser busy for as long as the parser may run, and a folder can have any
+//! number of such documents. So every reading of a file needs the budget of its call. Through the budget, the reading
+//! threads also learn that the call has ended and nobody waits for their results.
 //!
-//! Texts that are known from earlier calls cost no time, but their bytes count: they are redacted and counted again.
+//! Texts that are known from earlier calls take no time, but their bytes count, because they are redacted and their
+//! tokens are counted again.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,18 +18,18 @@ use tiro_base::humanize::{bytes, thousands};
 /// The limits of a budget.
 #[derive(Clone, Copy, Debug)]
 pub struct Allowance {
-    /// How long texts are extracted, in all.
+    /// The maximum total time for extracting texts.
     pub time: Duration,
-    /// From how many documents a text is extracted.
+    /// The maximum number of documents from which texts are extracted.
     pub documents: usize,
-    /// How many bytes these documents have together.
+    /// The maximum number of bytes of these documents together.
     pub bytes_in: u64,
-    /// How many bytes the texts of all documents have together.
+    /// The maximum number of bytes of the texts of all documents together.
     pub bytes_out: u64,
 }
 
-/// With these limits, a call ends within a minute on two cores. The texts have as many bytes as can be searched in a
-/// call.
+/// With these limits, a call ends within a minute on two cores. The limit on texts is the number of bytes that can be
+/// searched in a call.
 impl Default for Allowance {
     fn default() -> Allowance {
         Allowance {
@@ -39,10 +41,11 @@ impl Default for Allowance {
     }
 }
 
-/// Why a document was not read: the budget of the call was used up. `Display` completes "was not read, because …".
+/// The part of the call's budget that was used up, so that a document was not read. `Display` completes "was not read,
+/// because …".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Exhausted {
-    /// Other documents used up the time of this many seconds.
+    /// Other documents used up the time, which is this many seconds.
     Time(u64),
     /// This many documents were read already.
     Documents(usize),
@@ -83,7 +86,7 @@ impl fmt::Display for Exhausted {
     }
 }
 
-/// The budget of a call. Its clones are the same budget.
+/// The budget of a call. Clones share the same budget.
 #[derive(Clone, Debug, Default)]
 pub struct Budget(Arc<Shared>);
 
@@ -99,9 +102,9 @@ struct Spent {
     documents: usize,
     bytes_in: u64,
     bytes_out: u64,
-    /// The time in which at least one text was extracted, without the time since `since`.
+    /// The total time during which at least one text was being extracted, without the time since `since`.
     time: Duration,
-    /// Since when at least one text is being extracted.
+    /// The time since which at least one text is being extracted.
     since: Option<Instant>,
     at_once: usize,
 }
@@ -112,7 +115,7 @@ impl Budget {
         Budget(Arc::new(Shared { allowance, ..Shared::default() }))
     }
 
-    /// Returns a value that ends the budget when it is dropped. The value belongs in the future of the call.
+    /// Returns a value that ends the budget when it is dropped. Callers keep it in the future of the call.
     #[must_use]
     pub fn ends_with_call(&self) -> Ending {
         Ending(self.clone())
@@ -127,7 +130,7 @@ impl Budget {
     ///
     /// # Errors
     ///
-    /// What is used up.
+    /// The part of the budget that is used up.
     pub(super) fn begin(&self, size: usize) -> Result<Turn<'_>, Exhausted> {
         let Allowance { time, documents, bytes_in, .. } = self.0.allowance;
         let mut spent = self.spent();
@@ -152,7 +155,7 @@ impl Budget {
         Ok(Turn { budget: self, until: now + left })
     }
 
-    /// Takes a text of `size` bytes.
+    /// Takes the bytes of a text of `size` bytes from the budget.
     ///
     /// # Errors
     ///
@@ -172,15 +175,15 @@ impl Budget {
     }
 }
 
-/// A text that is being extracted. Its time ends when this is dropped.
+/// An extraction that is running. Its time ends when this value is dropped.
 pub(super) struct Turn<'b> {
     budget: &'b Budget,
-    /// When the time of the budget is over.
+    /// The moment when the time of the budget is over.
     pub until: Instant,
 }
 
 impl Turn<'_> {
-    /// Returns what is used up by now: the call has ended, or its time is over.
+    /// Errors if the call has ended or its time is over.
     pub fn check(&self) -> Result<(), Exhausted> {
         match () {
             () if self.budget.has_ended() => Err(Exhausted::Ended),

@@ -1,8 +1,8 @@
-//! An open folder, in which entries are listed and opened by their names, without following links.
+//! An open folder. Its entries are listed and opened by their names, without following links.
 //!
-//! Opening goes from folder to folder, one name at a time. So an opened entry lies where the names say, even if another
+//! A path is opened folder by folder, one name at a time. So an opened entry really lies at this path, even if another
 //! program replaces folders by links at the same time. The kind of an entry is looked up before it is opened, because
-//! opening a pipe wakes its writer and opening a device can have effects. In the moment between the two, a pipe can
+//! opening a pipe wakes its writer, and opening a device can have effects. Between looking and opening, a pipe can
 //! still take the place of a file. So opening never blocks, and the kind is checked again through the handle.
 //!
 //! On platforms other than Unix, each path is checked just before it is opened.
@@ -13,7 +13,7 @@ use std::fs::{File, Metadata};
 use super::refusal::Refusal;
 use tiro_base::thread::Stat;
 
-/// What an entry of a folder is.
+/// The kind of an entry of a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Entry {
     /// A regular file.
@@ -29,10 +29,10 @@ pub(super) enum Entry {
 /// The entries of a folder with their kinds.
 pub(super) type Entries = Vec<(OsString, Entry)>;
 
-/// Which file something is, whatever its name: its device and its inode.
+/// The identity of a file, independent of its name: its device and its inode.
 pub(super) type FileId = (u64, u64);
 
-/// Returns which file `file` is, if it has more than one name.
+/// Returns the identity of `file`, if it has more than one name.
 #[cfg(unix)]
 pub(super) fn linked(file: &File) -> Option<FileId> {
     use std::os::unix::fs::MetadataExt;
@@ -40,13 +40,13 @@ pub(super) fn linked(file: &File) -> Option<FileId> {
     (metadata.nlink() > 1).then(|| (metadata.dev(), metadata.ino()))
 }
 
-/// On this system, hard links are not recognised.
+/// Always returns `None`, because hard links are not recognised on this system.
 #[cfg(not(unix))]
 pub(super) fn linked(_: &File) -> Option<FileId> {
     None
 }
 
-/// Returns what `file` looks like, if it is a regular file.
+/// Returns the metadata of `file`, if it is a regular file.
 pub(super) fn stat(file: &File) -> Result<Stat, Refusal> {
     let metadata = file.metadata().map_err(|error| Refusal::of(&error))?;
     match metadata.file_type() {
@@ -56,8 +56,8 @@ pub(super) fn stat(file: &File) -> Result<Stat, Refusal> {
     }
 }
 
-/// Returns whether every change of `file` moves its times in the end. On a file system in memory (tmpfs), no page is
-/// ever written to a disk, so a program can write through a mapping without moving the times.
+/// Returns whether every change of `file` sooner or later changes its times. On a file system in memory (tmpfs), pages
+/// are never written to a disk, so a program can write through a memory mapping without changing the times.
 #[cfg(target_os = "linux")]
 pub(super) fn keeps_times(file: &File) -> bool {
     /// See `TMPFS_MAGIC` in <https://man7.org/linux/man-pages/man2/statfs.2.html>.
@@ -127,7 +127,7 @@ mod relative {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             match openat(&self.folder, name, flags, Mode::empty()) {
                 Ok(folder) => Ok(Folder { folder }),
-                // The system decides which of these errors a link gives.
+                // Depending on the system, opening a link fails with one of these errors.
                 Err(Errno::LOOP | Errno::NOTDIR | Errno::MLINK) => Err(match self.look(name)? {
                     Entry::Link => Refusal::Replaced,
                     _ => Refusal::Missing,
@@ -155,7 +155,8 @@ mod relative {
             Ok((file, stat))
         }
 
-        /// Returns what the regular file `name` looks like, without opening it. `None` if it is no regular file.
+        /// Returns the metadata of the regular file `name` without opening it. Returns `None` if it is not a regular
+        /// file.
         pub fn stat(&self, name: &OsStr) -> Option<Stat> {
             let found = statat(&self.folder, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
             if entry(FileType::from_raw_mode(found.st_mode)) != Entry::File {
@@ -171,7 +172,7 @@ mod relative {
             })
         }
 
-        /// Returns which file the regular file `name` is, if it has more than one name.
+        /// Returns the identity of the regular file `name`, if it has more than one name.
         #[allow(clippy::unnecessary_cast, reason = "the types differ between systems")]
         pub fn linked(&self, name: &OsStr) -> Option<FileId> {
             let found = statat(&self.folder, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
@@ -179,7 +180,7 @@ mod relative {
             (is_file && found.st_nlink > 1).then_some((found.st_dev as u64, found.st_ino as u64))
         }
 
-        /// Returns what the entry `name` is.
+        /// Returns the kind of the entry `name`.
         pub fn look(&self, name: &OsStr) -> Result<Entry, Refusal> {
             let found = statat(&self.folder, name, AtFlags::SYMLINK_NOFOLLOW).map_err(refusal)?;
             Ok(entry(FileType::from_raw_mode(found.st_mode)))
@@ -202,7 +203,7 @@ mod relative {
                     // Some file systems don't list the kinds of entries.
                     FileType::Unknown => match self.look(&name) {
                         Ok(kind) => kind,
-                        // It was removed just now.
+                        // The entry was removed just now.
                         Err(_) => continue,
                     },
                     kind => entry(kind),
@@ -237,7 +238,7 @@ mod paths {
     use super::{Entries, Entry, FileId, Refusal, stat};
     use tiro_base::thread::Stat;
 
-    /// The path of a folder. Its methods do the same as those of the Unix version.
+    /// The path of a folder. The methods do the same as in the Unix version.
     #[derive(Debug)]
     pub struct Folder {
         path: PathBuf,
@@ -280,12 +281,12 @@ mod paths {
             Ok(entry(found.file_type()))
         }
 
-        /// Files are opened in any case on this system.
+        /// Always returns `None`, so that every file is opened on this system.
         pub fn stat(&self, _name: &OsStr) -> Option<Stat> {
             None
         }
 
-        /// Hard links are not recognised on this system.
+        /// Always returns `None`, because hard links are not recognised on this system.
         pub fn linked(&self, _name: &OsStr) -> Option<FileId> {
             None
         }

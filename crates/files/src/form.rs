@@ -1,4 +1,4 @@
-//! Whether a file is text, a document, or neither.
+//! Finds out whether a file is text, a document, or neither.
 
 use std::io::Read;
 use std::path::Path;
@@ -10,10 +10,10 @@ use super::refusal::Refusal;
 use super::{Form, Limits};
 use tiro_base::encoding;
 
-/// How many bytes of a file are looked at.
+/// The number of bytes of a file that are examined.
 const LOOKED_AT: usize = 8 * 1024;
 
-/// Returns what kind of file it is. Only the beginning of a text file is read. Web pages and notebooks are documents
+/// Returns the form of a file. Only the beginning of a text file is read. Web pages and notebooks count as documents
 /// only if they were named, because in a folder they are source code.
 ///
 /// # Errors
@@ -39,7 +39,7 @@ pub(super) fn of(opened: &Opened, path: &Path, is_named: bool, limits: &Limits) 
     }
 }
 
-/// Returns the form in which a file of this name, which was read before, is read.
+/// Returns the form of a file by its name. The file was read before, so it is known to be readable.
 pub(super) fn of_name(path: &Path, is_named: bool) -> Form {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let kind = Kind::of_name(&name).filter(|kind| is_named || !kind.is_source());

@@ -1,13 +1,11 @@
-//! From paths to files: named files are taken, and folders are walked.
+//! Finds the files that paths lead to. Named files are taken, and named folders are walked.
 //!
-//! Files of a folder come in the order of their paths' bytes, so the same files always come in the same order. A file
-//! that several paths or links lead to comes once, under its real path. Rules about what to ignore (`rules.rs`) hold in a
-//! walk only: a file that is named is read even if it is ignored. Everything that is not taken is reported, except
-//! `.git`.
+//! Files of a folder are sorted by the bytes of their paths, so their order is always the same. If several paths or
+//! links lead to a file, the file is taken once, under its real path. Rules about ignored files (`rules.rs`) apply only
+//! to walks: a named file is read even if it is ignored. Everything that is not taken is reported, except `.git`.
 //!
-//! A walk looks at a bounded number of entries, down to a bounded depth, until a given time, and no longer than its call
-//! lasts. If a folder has more entries than may still be looked at, none of them is taken, since each walk would take
-//! different ones.
+//! The number of entries, the depth and the time of a walk are limited, and a walk ends with its call. If a folder has
+//! more entries than may still be looked at, none of its entries is taken, because each walk would take different ones.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -35,7 +33,7 @@ pub struct Gathered {
     pub refused: Vec<Refused>,
     /// The files and folders that were not taken from folders, by reason.
     pub skipped: Vec<Skipped>,
-    /// Why the walk ended early, if it did.
+    /// The reason why the walk ended early; `None` if it was complete.
     pub cut: Option<Cut>,
 }
 
@@ -48,7 +46,7 @@ pub struct Refused {
     pub why: Refusal,
 }
 
-/// Why a walk ended early.
+/// The reason why a walk ended early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cut {
     /// It would have had to look at more than this many entries.
@@ -80,8 +78,8 @@ pub fn gather(roots: &Roots, paths: &[String], limits: &Limits, budget: &Budget)
     gather_changed(roots, paths, limits, budget, &|_| None)
 }
 
-/// Like [`gather`], but a file of a folder is not opened if its stat is the one that `known` returns: the file was text
-/// when it was read, and is unchanged. `known` gets the path as answers show it.
+/// Like [`gather`], but doesn't open a file of a folder if its metadata is the same as `known` returns. Such a file was
+/// text when it was read, and is unchanged. `known` gets the path in the form in which answers show it.
 pub fn gather_changed(
     roots: &Roots,
     paths: &[String],
@@ -136,16 +134,16 @@ pub fn gather_changed(
 struct Walk<'r> {
     roots: &'r Roots,
     limits: &'r Limits,
-    /// Tells whether the call has ended.
+    /// The budget, which says whether the call has ended.
     budget: &'r Budget,
-    /// What files looked like when they were read.
+    /// The metadata of files when they were read.
     known: &'r dyn Fn(&str) -> Option<Stat>,
     /// The files that were named.
     named: HashSet<FilePath>,
     rules: Rules<'r>,
     walked: HashSet<FilePath>,
     taken: HashSet<FilePath>,
-    /// The files and folders that were skipped, each of which is counted once.
+    /// The skipped files and folders, so that each is counted once.
     skipped: HashSet<FilePath>,
     looked_at: usize,
     skips: Skips,
@@ -194,7 +192,7 @@ impl Walk<'_> {
         ControlFlow::Continue(())
     }
 
-    /// Opens the folder `name` of `folder`, unless it is git's own.
+    /// Opens the folder `name` of `folder`, unless it belongs to git.
     fn may_enter(
         &mut self,
         folder: &Folder,
@@ -258,7 +256,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Adds a file without opening it, if it looks as it did when it was read. Returns whether it did.
+    /// Adds a file without opening it, if its metadata is the same as when it was read. Returns whether it was added.
     fn take_known(&mut self, folder: &Folder, path: &FilePath, name: &OsString) -> bool {
         let shown = self.roots.shown(path);
         let Some(known) = (self.known)(&shown) else { return false };
@@ -283,7 +281,8 @@ impl Walk<'_> {
     }
 }
 
-/// Orders entries as the paths of the files that they are or contain: a folder's name is followed by `/` there.
+/// Returns the key by which entries are sorted. It gives the order of the files' paths, in which `/` follows the name
+/// of a folder.
 fn in_order((name, entry): &(OsString, Entry)) -> Vec<u8> {
     let mut key = name.as_encoded_bytes().to_vec();
     key.extend((*entry == Entry::Folder).then_some(b'/'));

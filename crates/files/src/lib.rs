@@ -2,15 +2,16 @@
 
 #![allow(rustdoc::private_intra_doc_links, reason = "the documentation is built with private items")]
 //!
-//! A caller names files and folders. [`gather()`] finds the files, [`Roots::read`] reads one of them, and [`Roots::image`]
-//! reads an image. Whatever is named, a file is opened only if the path policy allows it (`policy.rs`): there is one
-//! gate, and no function here takes a path of the operating system. Files come from anywhere and change at any time, so
-//! each is opened once and checked through its handle, is read up to a limit, and is never a pipe or a device.
+//! A caller names files and folders. [`gather()`] finds the files, [`Roots::read`] reads one of them, and
+//! [`Roots::image`] reads an image. A file is opened only if the path policy allows it (`policy.rs`), even if the
+//! caller named it. The policy can't be bypassed, because no function here takes a path of the operating system. Files
+//! may come from anyone and can change at any time. So each file is opened once and checked through its handle, and
+//! read up to a limit. Pipes and devices are never read.
 //!
-//! The text of documents such as PDF files is extracted in a process of its own (`documents/`), because their parsers
-//! are large and the documents may be hostile.
+//! The text of documents such as PDF files is extracted in a separate process (`documents/`), because the parsers are
+//! large and the documents may be hostile.
 //!
-//! Nothing is redacted or stored here, and the layers above decide which files belong in a prompt.
+//! This crate doesn't redact or store texts. The layers above decide which files belong in a prompt.
 
 mod budget;
 mod documents;
@@ -40,23 +41,23 @@ pub use refusal::Refusal;
 
 use tiro_base::thread::Stat;
 
-/// How much is looked at and read.
+/// The limits of looking for files and reading them.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// The largest text file, in bytes.
     pub file_bytes: u64,
     /// The largest document, in bytes.
     pub document_bytes: u64,
-    /// How many entries of folders are looked at.
+    /// The maximum number of entries of folders that are looked at.
     pub entries: usize,
-    /// How many folders deep a folder is walked.
+    /// The maximum depth of a walk, in folders.
     pub depth: usize,
-    /// When looking for files ends. `None` if it takes as long as it takes.
+    /// The time when looking for files ends; `None` if there is no limit.
     pub until: Option<Instant>,
 }
 
-/// Bounds against large folders and files. Arbitrary: source files have less than a megabyte, and repositories less
-/// than a hundred thousand files.
+/// Limits that protect against large folders and files. Arbitrary: source files have less than a megabyte, and
+/// repositories have fewer than a hundred thousand files.
 impl Default for Limits {
     fn default() -> Limits {
         Limits { file_bytes: 1_000_000, document_bytes: 32_000_000, entries: 100_000, depth: 64, until: None }
@@ -66,9 +67,10 @@ impl Default for Limits {
 /// A file that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundFile {
-    /// Its path as answers show it: relative to the project's root with `/` between names, or absolute.
+    /// The path of the file in the form in which answers show it: relative to the project's root with `/` between
+    /// names, or absolute.
     pub path: String,
-    /// What it looked like.
+    /// The metadata of the file.
     pub stat: Stat,
     /// How it is read.
     pub form: Form,

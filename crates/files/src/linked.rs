@@ -1,9 +1,9 @@
-//! Hard links: whether a file has another name that says that it holds secrets.
+//! Hard links. Finds out whether a file has another name that says that it contains secrets.
 //!
-//! A file does not know its names, so they are looked for where they may be: in the folders that may be read, and where a
-//! home directory keeps its secrets. That is done once for all files of a call, and only if a file has more than one
-//! name. A name elsewhere, or beyond the number of entries that are looked at, is not found; then the file is read, and
-//! the redaction of its text is the second line of defence.
+//! The names of a file can't be asked from the file itself. So they are searched in the folders that may be read, and
+//! in the folders of the home directory that usually contain secrets. This search is done once for all files of a call,
+//! and only if a file has more than one name. A name elsewhere, or beyond the limit of entries, is not found. In this
+//! case the file is read, and the redaction of its text is the second line of defence.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -11,22 +11,23 @@ use std::path::Path;
 use super::folder::{Entry, FileId, Folder};
 use super::names;
 
-/// How many entries of folders are looked at for all roots together. Arbitrary: twice as many as a walk looks at.
+/// The maximum number of entries of folders that are looked at for all roots together. Arbitrary: twice the limit of a
+/// walk.
 pub(super) const MOST_ENTRIES: usize = 200_000;
 
-/// How many folders deep names are looked for.
+/// The maximum depth of this search, in folders.
 const DEPTH: usize = 64;
 
-/// Which names are looked at.
+/// The names that are looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Within {
-    /// All names beneath the folder, except those in `.git` and in folders in which tools install packages.
+    /// All names below the folder, except names in `.git` and in folders where tools install packages.
     Everything,
     /// The names in the folder itself, and everything in its folders of secrets, such as `.ssh`.
     Secrets,
 }
 
-/// Files that have several names, one of which says that they hold secrets.
+/// Files with several names, of which at least one says that the file contains secrets.
 #[derive(Debug, Default)]
 pub(super) struct Linked {
     found: HashSet<FileId>,
@@ -39,8 +40,8 @@ impl Linked {
         self.found.contains(&file)
     }
 
-    /// Adds such files in `folder`. `is_secret` decides whether a name says that a file holds secrets; it gets the path
-    /// relative to `folder`.
+    /// Adds such files of `folder`. `is_secret` decides whether a name says that a file contains secrets. It gets the
+    /// path relative to `folder`.
     pub fn look(&mut self, folder: &Folder, within: Within, is_secret: &dyn Fn(&Path) -> bool) {
         self.folder(folder, Path::new(""), within, is_secret, 0);
     }
@@ -55,7 +56,7 @@ impl Linked {
     ) {
         let Ok(Some(mut entries)) = folder.entries(MOST_ENTRIES - self.looked_at) else { return };
         self.looked_at += entries.len();
-        // The files of a folder come before those of its folders, so the nearest names are seen if there are too many.
+        // The files of a folder come before its subfolders, so that the nearest names are seen if there are too many.
         entries.sort_by(|a, b| (a.1 == Entry::Folder, &a.0).cmp(&(b.1 == Entry::Folder, &b.0)));
         for (name, entry) in entries {
             let inner = path.join(&name);

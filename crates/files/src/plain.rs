@@ -1,10 +1,10 @@
-//! Leaves out what pictures carry beside their pixels: texts, places, cameras, edits.
+//! Removes the metadata of pictures: texts, places, cameras and edits.
 //!
-//! Only PNG and JPEG are read. A picture of another kind stays as it is. A picture that ends too early stays as it is
-//! from there on.
+//! Only PNG and JPEG are read. Pictures of other kinds are not changed. If a picture ends too early, its incomplete
+//! last part is not changed.
 
-/// Returns `bytes`, a picture, without its metadata. The profile of its colours and its rotation are metadata too; the
-/// profile stays, as it changes how the picture looks.
+/// Returns the picture `bytes` without its metadata. The colour profile is kept, because it changes the look of the
+/// picture. The rotation is removed.
 pub(super) fn plain(bytes: Vec<u8>) -> Vec<u8> {
     match () {
         () if bytes.starts_with(b"\x89PNG\r\n\x1a\n") => png(&bytes),
@@ -13,7 +13,7 @@ pub(super) fn plain(bytes: Vec<u8>) -> Vec<u8> {
     }
 }
 
-/// The chunks of a PNG that hold texts, times and what cameras write.
+/// The chunks of a PNG that contain texts, times and camera data.
 const CHUNKS: [&[u8]; 5] = [b"tEXt", b"zTXt", b"iTXt", b"eXIf", b"tIME"];
 
 fn png(bytes: &[u8]) -> Vec<u8> {
@@ -51,7 +51,7 @@ fn jpeg(bytes: &[u8]) -> Vec<u8> {
         if end > bytes.len() || end < at + 4 {
             break;
         }
-        // JFIF, the profile of the colours, and how Adobe encodes them stay.
+        // JFIF, the colour profile, and Adobe's marker about the colour encoding are kept.
         let metadata = matches!(marker, 0xe1 | 0xe3..=0xed | 0xef | 0xfe);
         if !metadata {
             kept.extend_from_slice(&bytes[at..end]);

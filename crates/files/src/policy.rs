@@ -1,15 +1,16 @@
-//! The path policy: which files of the user may be read.
+//! The path policy. It decides which files of the user may be read.
 //!
-//! [`Roots`] is the only way to a file. A caller gives it a path as text and gets a [`FilePath`], which only `Roots`
-//! makes; bytes are read only from an [`Opened`] file, which only [`Roots::open`] makes. A path passes if its real
-//! place, with all links followed, lies beneath the project's root or beneath a folder that the user allowed, if no name
-//! in the given path or in the real one says that it holds secrets, and if it is not Tiro's own data. A hard link to a
-//! file of secrets is refused when it is opened, as far as its other name can be found (`linked.rs`).
+//! [`Roots`] is the only way to a file. A caller passes a path as text and gets a [`FilePath`], which only `Roots` can
+//! make. Bytes are read only from an [`Opened`] file, which only [`Roots::open`] can make. A path passes under three
+//! conditions. Its real place, with all links followed, lies below the project's root or below a folder that the user
+//! allowed. No name in the given path or in the real path says that the file contains secrets. The file is not Tiro's
+//! own data. A hard link to a file with secrets is refused when it is opened, as far as its other name can be found
+//! (`linked.rs`).
 //!
-//! A `FilePath` is a real path, so it has no links. It is opened from the root, one name at a time, without following
-//! links (`folder.rs`). So a link that takes the place of a file or a folder after the check is refused, and whatever
-//! happens at the same time, no file outside of the roots is opened. A link within a root is followed if its target
-//! passes as well.
+//! A `FilePath` is a real path without links. It is opened from the root, one name at a time, without following links
+//! (`folder.rs`). So a link that replaces a file or a folder after the check is refused. Whatever other programs do at
+//! the same time, no file outside of the roots is opened. A link within a root is followed if its target passes as
+//! well.
 
 use std::fs::{self, File};
 use std::hash::{Hash, Hasher};
@@ -23,7 +24,7 @@ use super::refusal::Refusal;
 use tiro_base::error::{Error, Result, quoted};
 use tiro_base::thread::Stat;
 
-/// The folders beneath which files may be read.
+/// The folders below which files may be read.
 #[derive(Debug)]
 pub struct Roots {
     roots: Vec<Root>,
@@ -31,11 +32,11 @@ pub struct Roots {
     own: Vec<PathBuf>,
     /// The file with the user's rules for all repositories.
     excludes: Option<PathBuf>,
-    /// Files that the user allowed although their names say that they hold secrets, by their real paths.
+    /// The real paths of files that the user allowed although their names say that they contain secrets.
     secrets: Vec<PathBuf>,
     /// The user's home directory.
     home: Option<PathBuf>,
-    /// The hard links to secrets, once a file with several names was opened.
+    /// The hard links to secrets. They are searched when a file with several names is opened for the first time.
     linked: OnceLock<Linked>,
     /// The allowed folders that can't be used, with the reasons.
     pub unusable: Vec<(PathBuf, Refusal)>,
@@ -43,22 +44,23 @@ pub struct Roots {
 
 #[derive(Debug)]
 struct Root {
-    /// The path by which the user names it.
+    /// The path by which the user names the root.
     given: PathBuf,
     real: PathBuf,
     folder: Folder,
 }
 
-/// The real path of a file or a folder beneath a root. Only [`Roots`] makes it.
+/// The real path of a file or a folder below a root. Only [`Roots`] can make it.
 #[derive(Clone, Debug, Eq)]
 pub struct FilePath {
     /// The index of the root. The project's root is the first.
     root: usize,
-    /// The path relative to the root. It has only names: no links, no `.` and no `..`.
+    /// The path relative to the root. It consists only of names, without links, `.` and `..`.
     below: PathBuf,
 }
 
-/// Paths are compared as bytes: they are written in one way only. `Path` would take them apart into their names.
+/// Paths are compared as bytes, which is enough because each path is written in only one way. Comparing them as `Path`s
+/// would divide them into names.
 impl PartialEq for FilePath {
     fn eq(&self, other: &FilePath) -> bool {
         (self.root, self.below.as_os_str()) == (other.root, other.below.as_os_str())
@@ -88,7 +90,7 @@ impl FilePath {
     }
 }
 
-/// What a path leads to.
+/// The target of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PathTarget {
     /// A file.
@@ -102,13 +104,13 @@ pub enum PathTarget {
 pub struct Opened {
     /// The open file.
     pub(super) file: File,
-    /// What it looked like when it was opened.
+    /// The metadata of the file when it was opened.
     pub stat: Stat,
 }
 
 impl Roots {
-    /// Returns the policy for the project in `project`. Beneath `others`, the folders that the user allowed, files may
-    /// be read as well; beneath `own`, Tiro's own folders, none are.
+    /// Returns the policy for the project in `project`. Files below `others`, the folders that the user allowed, may be
+    /// read too. Files below `own`, Tiro's own folders, are never read.
     ///
     /// # Errors
     ///
@@ -136,20 +138,21 @@ impl Roots {
         Ok(roots)
     }
 
-    /// Returns the policy with `excludes`, the file in which the user lists for all repositories what git ignores.
+    /// Returns the policy with `excludes`, the file with the user's ignore rules for all repositories.
     pub fn with_excludes(self, excludes: Option<PathBuf>) -> Roots {
         Roots { excludes, ..self }
     }
 
-    /// Returns the policy with `home`, where hard links to the user's secrets are looked for as well.
+    /// Returns the policy with `home`, in which hard links to the user's secrets are searched as well.
     pub fn with_home(self, home: Option<PathBuf>) -> Roots {
         Roots { home, ..self }
     }
 
-    /// Returns the policy with `secrets`: files that the user allowed although their names say that they hold secrets.
-    /// Each path is relative to the project's root, or absolute.
+    /// Returns the policy with `secrets`, the files that the user allowed although their names say that they contain
+    /// secrets. Each path is relative to the project's root, or absolute.
     pub fn with_secrets(self, secrets: &[String]) -> Roots {
-        // A link is not followed: its author could lead it from the allowed name to another file of secrets.
+        // Links are not followed, because the author of a link could make the allowed name lead to another file with
+        // secrets.
         let named = |path: &String| {
             let path = self.roots[0].real.join(path);
             match (path.parent(), path.file_name()) {
@@ -161,7 +164,7 @@ impl Roots {
         Roots { secrets, ..self }
     }
 
-    /// Checks the name of a file, and those of its folders.
+    /// Checks the name of a file and the names of its folders.
     pub(super) fn check_name(&self, path: &FilePath) -> Result<(), Refusal> {
         match names::check_file(&path.below) {
             Err(Refusal::Secret) if self.is_allowed(path) => names::check_folder(&path.below),
@@ -169,12 +172,12 @@ impl Roots {
         }
     }
 
-    /// Returns whether the user allowed the file although it holds secrets.
+    /// Returns whether the user allowed the file although it contains secrets.
     fn is_allowed(&self, path: &FilePath) -> bool {
         self.secrets.contains(&self.roots[path.root].real.join(&path.below))
     }
 
-    /// Checks the other names of an open file, where it has some.
+    /// Checks the other names of an open file, if it has any.
     fn check_links(&self, file: &File, path: &FilePath) -> Result<(), Refusal> {
         let Some(id) = folder::linked(file).filter(|_| !self.is_allowed(path)) else { return Ok(()) };
         match self.linked.get_or_init(|| self.look_for_links()).has(id) {
@@ -183,7 +186,7 @@ impl Roots {
         }
     }
 
-    /// Finds the files with several names, one of which says that they hold secrets.
+    /// Finds the files with several names of which at least one says that the file contains secrets.
     fn look_for_links(&self) -> Linked {
         let mut linked = Linked::default();
         let home = self.home.as_deref().and_then(|home| Folder::at(home).ok());
@@ -199,7 +202,7 @@ impl Roots {
         linked
     }
 
-    /// Finds what `path` leads to. It is relative to the project's root, or absolute. Opens nothing.
+    /// Finds the target of `path`, which is relative to the project's root or absolute. Opens nothing.
     pub fn resolve(&self, path: &str) -> Result<PathTarget, Refusal> {
         if path.is_empty() || path.contains('\0') {
             return Err(Refusal::Name);
@@ -210,8 +213,9 @@ impl Roots {
         self.find(&self.roots[0].real.join(path))
     }
 
-    /// Returns a path that leads to the same place as `path` and has no secret in a name. The name of a folder above
-    /// the project may have one. If `path` has none, it is returned itself; if there is no such path, returns `None`.
+    /// Returns a path to the same place as `path` in which no name contains a secret. For example, the name of a folder
+    /// above the project may contain one. If no name in `path` contains a secret, returns `path`. If there is no such
+    /// path, returns `None`.
     pub fn without_secret(&self, path: &str) -> Option<String> {
         if names::check_no_secret(Path::new(path)).is_ok() {
             return Some(path.to_owned());
@@ -221,7 +225,7 @@ impl Roots {
         Some(if shown.is_empty() { ".".to_owned() } else { shown })
     }
 
-    /// Finds what the link at `path` leads to. Opens nothing.
+    /// Finds the target of the link at `path`. Opens nothing.
     pub(super) fn follow(&self, path: &FilePath) -> Result<PathTarget, Refusal> {
         self.find(&self.roots[path.root].real.join(&path.below))
     }
@@ -237,13 +241,13 @@ impl Roots {
         let is_plain = !path.components().any(|part| part == std::path::Component::ParentDir);
         let found = match fs::canonicalize(path) {
             Ok(real) => self.below(&real)?,
-            // Whether a file exists outside of the roots is not told.
+            // The error must not reveal whether a file outside of the roots exists.
             Err(_) if given.is_none() || !is_plain => return Err(Refusal::Outside),
             Err(error) => return Err(Refusal::of(&error)),
         };
         names::check_folder(&found.below)?;
         if found.root > 0 {
-            // Files beneath it are shown with their whole paths.
+            // The path of this root is checked too, because files below it are shown with their whole paths.
             names::check_no_secret(&self.roots[found.root].real)?;
         }
         self.check_owner(&found)?;
@@ -264,7 +268,8 @@ impl Roots {
         }
     }
 
-    /// Returns the place of the real path `real` beneath a root: the project's, or the innermost of the others.
+    /// Returns the place of the real path `real` below a root. This is the project's root, or the innermost of the
+    /// other roots.
     fn below(&self, real: &Path) -> Result<FilePath, Refusal> {
         let found = self.roots.iter().enumerate().filter_map(|(index, root)| {
             let below = real.strip_prefix(&root.real).ok()?;
@@ -274,7 +279,7 @@ impl Roots {
         found.min_by_key(length).ok_or(Refusal::Outside)
     }
 
-    /// Checks that `path` is not Tiro's own.
+    /// Checks that `path` doesn't belong to Tiro's own data.
     pub(super) fn check_owner(&self, path: &FilePath) -> Result<(), Refusal> {
         let real = self.roots[path.root].real.join(&path.below);
         match self.own.iter().any(|own| real.starts_with(own)) {
@@ -341,8 +346,8 @@ impl Roots {
         }
     }
 
-    /// Returns the path as answers show it: relative to the project's root with `/` between names, or absolute beneath
-    /// another root. All names are valid UTF-8.
+    /// Returns the path in the form in which answers show it: relative to the project's root with `/` between names, or
+    /// absolute if it is below another root. All names are valid UTF-8.
     pub(super) fn shown(&self, path: &FilePath) -> String {
         let shown = match path.root {
             0 => path.below.to_string_lossy().into_owned(),

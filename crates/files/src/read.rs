@@ -1,14 +1,14 @@
 //! Reads a file that was found.
 //!
-//! A file can change while it is read. So it is looked at before and after, and what was read counts only if nothing
-//! changed; otherwise it is read again.
+//! A file can change while it is read. So its metadata is compared before and after the reading. If it changed, the
+//! file is read again.
 //!
-//! A file that changed right before it was read can change once more without looking different: the times of a file
-//! have the resolution of the file system's clock, and a program that writes through a mapping moves them only when it
-//! writes to a page for the first time after the kernel has written that page to the disk. So a reading is *settled*
-//! only if the file had not changed for [`SETTLED`]; otherwise the next reading must compare the content. The times are
-//! compared with the caller's clock. If the file lies on another machine whose clock is late by more than that, a
-//! reading can count as settled too early.
+//! A file that changed right before it was read can change once more without a change of its metadata, for two reasons.
+//! The times of a file have the resolution of the file system's clock. And a program that writes through a memory
+//! mapping changes the times only when it writes to a page for the first time after the kernel has written this page to
+//! the disk. So a reading is *settled* only if the file had not changed for the time [`SETTLED`]. Otherwise the next
+//! reading must compare the content. The times are compared with the caller's clock. If the file lies on another
+//! machine whose clock is late by more than [`SETTLED`], a reading can count as settled too early.
 
 use std::io;
 
@@ -21,27 +21,28 @@ use super::{Form, FoundFile, Limits, folder};
 use tiro_base::encoding::{self, NoText, Text};
 use tiro_base::thread::{ContentHash, Stat};
 
-/// How long a file must have been unchanged for its times to be trusted, in nanoseconds: longer than the resolution of
-/// any common file system (FAT: 2 s), and than Linux keeps a changed page before it writes it to the disk (30 s, and up to
-/// 5 s more until it looks; <https://docs.kernel.org/admin-guide/sysctl/vm.html>).
+/// The time, in nanoseconds, for which a file must have been unchanged before its times are trusted. It is longer than
+/// the resolution of any common file system (FAT: 2 s). It is also longer than the time until Linux writes a changed
+/// page to the disk (30 s, and up to 5 s more until Linux checks;
+/// <https://docs.kernel.org/admin-guide/sysctl/vm.html>).
 const SETTLED: i64 = 60_000_000_000;
 
 /// The maximum number of times that a file is read if it changes during each reading.
 const TRIES: usize = 3;
 
-/// The largest image, in bytes, as providers of models accept them.
+/// The largest image that providers of models accept, in bytes.
 const LARGEST_IMAGE: u64 = 5_000_000;
 
-/// How files are read.
+/// The parameters of reading files.
 #[derive(Clone, Copy, Debug)]
 pub struct Reading<'a> {
-    /// How much is read.
+    /// The limits of reading.
     pub limits: &'a Limits,
     /// The time before the reading, in nanoseconds since 1970.
     pub now_ns: i64,
-    /// What extracts the text of documents.
+    /// The extractor for the text of documents.
     pub extractor: &'a Extractor,
-    /// What the documents of the call may take, and whether the call has ended.
+    /// The budget of the call for documents. It also says whether the call has ended.
     pub budget: &'a Budget,
 }
 
@@ -52,11 +53,11 @@ pub struct Read {
     pub text: String,
     /// The hash of its bytes.
     pub raw: ContentHash,
-    /// What it looked like when it was read.
+    /// The metadata of the file when it was read.
     pub stat: Stat,
-    /// Whether the file is unchanged as long as it looks the same.
+    /// Whether the file can be trusted to be unchanged as long as its metadata is the same.
     pub is_settled: bool,
-    /// What the text doesn't show of the file.
+    /// Notes about parts of the file that are missing from the text.
     pub notes: Vec<Note>,
 }
 
@@ -131,7 +132,7 @@ impl Roots {
 /// The bytes of a file.
 struct Bytes {
     bytes: Vec<u8>,
-    /// What the file looked like both before and after it was read.
+    /// The metadata of the file, which was the same before and after the reading.
     stat: Stat,
     /// See [`folder::keeps_times`].
     keeps_times: bool,

@@ -1,4 +1,4 @@
-//! Why a file is not read, in one sentence each.
+//! The reasons why a file is not read, each with one sentence.
 
 use std::fmt;
 use std::io::{self, ErrorKind};
@@ -7,8 +7,8 @@ use super::budget::Exhausted;
 use super::documents::{Fault, Kind};
 use tiro_base::humanize::bytes;
 
-/// Why a file is not read. `Display` completes a sentence that begins with the path: "`a.txt` does not exist". No
-/// message quotes the content of a file.
+/// The reason why a file is not read. `Display` completes a sentence that begins with the path: "`a.txt` does not
+/// exist". No message quotes the content of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Refusal {
     /// Nothing has this path.
@@ -17,7 +17,7 @@ pub enum Refusal {
     Tilde,
     /// The name is not valid UTF-8, has control characters, or is empty.
     Name,
-    /// The path leads to a place beneath none of the roots.
+    /// The path leads to a place outside of all roots.
     Outside,
     /// The name says that the file holds passwords or keys.
     Secret,
@@ -37,7 +37,7 @@ pub enum Refusal {
     Loop,
     /// A link in a folder leads to another folder.
     LinkToFolder,
-    /// It was found as a file or a folder, and was a link when it was opened.
+    /// It was a file or a folder when it was found, but a link when it was opened.
     Replaced,
     /// The operating system refuses to read it.
     Unreadable(ErrorKind),
@@ -49,15 +49,15 @@ pub enum Refusal {
     Encoding,
     /// It changed each time that it was read.
     Changing,
-    /// Its folder is this many folders beneath the folder that was named.
+    /// Its folder is this many levels below the named folder.
     TooDeep(usize),
-    /// A rule in a file of this name says so.
+    /// A rule in a file with this name ignores it.
     Ignored(&'static str),
-    /// It is a folder, and its name is one that tools give to what they install or build.
+    /// It is a folder with a name that tools use for installed or built files.
     Built,
     /// It is a file of rules that can't be read.
     NoRules,
-    /// It is no image of a kind that models accept.
+    /// It is not an image of a kind that models accept.
     NoImage,
     /// It is a document whose text could not be extracted.
     Document(Kind, Fault),
@@ -91,14 +91,14 @@ impl Refusal {
         }
     }
 
-    /// Returns what an error of the operating system means.
+    /// Returns the refusal for an error of the operating system.
     pub(super) fn of(error: &io::Error) -> Refusal {
         #[cfg(unix)]
         if let Some(code) = error.raw_os_error() {
             use rustix::io::Errno;
             match Errno::from_raw_os_error(code) {
                 Errno::LOOP => return Refusal::Loop,
-                // A socket, or a device without a driver.
+                // This is the error for a socket, or for a device without a driver.
                 Errno::NXIO | Errno::NODEV => return Refusal::Special,
                 Errno::NAMETOOLONG => return Refusal::Missing,
                 _ => {}

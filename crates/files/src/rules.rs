@@ -1,12 +1,14 @@
-//! Which files the rules of `.gitignore`, `.ignore`, `.tiroignore`, `.git/info/exclude` and the user's own list ignore.
+//! Finds the files that are ignored by the rules in `.gitignore`, `.ignore`, `.tiroignore`, `.git/info/exclude` and the
+//! user's own list.
 //!
-//! The patterns are those of the `ignore` crate. Its walker is not used, because it opens files by their paths: a file
-//! of rules that is a link would be read wherever it leads, and one that is a pipe would block. Here files of rules are
-//! opened like all other files, as regular files of a limited size and never through links, as git does as well.
+//! The patterns are handled by the `ignore` crate. Its walker is not used, because it opens files by their paths: it
+//! would follow a link in place of a file of rules, and block at a pipe. Here, files of rules are opened like all other
+//! files. As in git, they must be regular files of a limited size, and links are not followed.
 //!
-//! The rules of an inner folder go before those of an outer one. In a folder, `.tiroignore` goes before `.ignore`, which
-//! goes before `.gitignore`. The weakest are the user's rules for all repositories (`core.excludesFile`). A folder of a name
-//! that tools give to what they install or build is ignored too, unless a rule takes it back.
+//! The rules of an inner folder take precedence over the rules of an outer folder. Within a folder, `.tiroignore` takes
+//! precedence over `.ignore`, and `.ignore` over `.gitignore`. The user's rules for all repositories
+//! (`core.excludesFile`) come last. A folder with a name that tools use for installed or built files is ignored too,
+//! unless a rule includes it again.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -32,19 +34,19 @@ const EXCLUDE: &str = ".git/info/exclude";
 /// The name by which the user's rules for all repositories are shown.
 const EXCLUDES: &str = "git's list for all repositories";
 
-/// The largest file of rules that is read, in bytes. Arbitrary: the largest ones have some ten thousand bytes.
+/// The largest file of rules that is read, in bytes. Arbitrary: the largest known ones have some ten thousand bytes.
 const LARGEST: u64 = 1 << 20;
 
-/// The rules of the folders that were asked about.
+/// The rules of the folders that were looked up so far.
 pub(super) struct Rules<'r> {
     roots: &'r Roots,
     /// `None` for a folder without rules.
     folders: HashMap<FilePath, Option<Gitignore>>,
-    /// The folder that was asked about last, and the folders whose rules hold in it, from the inside out. A walk asks
-    /// about all files of a folder one after the other.
+    /// The folder that was looked up last, and the folders whose rules apply to it, from the inside out. This is a
+    /// cache, because a walk looks up all files of a folder one after the other.
     last: Option<(FilePath, Vec<FilePath>)>,
-    /// Whether the root has a file of rules. Such a file lists the folders that are built; a folder that it doesn't
-    /// list may have sources.
+    /// Whether the root has a file of rules. Such a file usually lists the built folders, so a folder that it doesn't
+    /// list may contain sources.
     is_listed: bool,
     /// The files of rules that can't be read.
     pub unreadable: Vec<FilePath>,
@@ -56,7 +58,8 @@ impl<'r> Rules<'r> {
         Rules { roots, folders: HashMap::new(), last: None, is_listed: false, unreadable: Vec::new() }
     }
 
-    /// Notes which entries the folder `path` has. If none of them is a file of rules, none is looked for.
+    /// Records the entries of the folder `path`. If none of them is a file of rules, the folder is not searched for
+    /// such files.
     pub(super) fn note_entries(&mut self, path: &FilePath, entries: &Entries) {
         let is_rules = |name: &OsString| NAMES.iter().any(|rules| name.eq_ignore_ascii_case(rules));
         // The root also has `.git/info/exclude`.
@@ -65,7 +68,8 @@ impl<'r> Rules<'r> {
         }
     }
 
-    /// Returns why the entry `path` is ignored, if it is. The folders above it are taken as not ignored.
+    /// Returns the reason why the entry `path` is ignored; `None` if it isn't. Assumes that the folders above it are
+    /// not ignored.
     pub(super) fn ignore(&mut self, path: &FilePath, is_folder: bool) -> Option<Refusal> {
         let folder = path.parent()?;
         if self.last.as_ref().is_none_or(|(last, _)| *last != folder) {
@@ -84,7 +88,7 @@ impl<'r> Rules<'r> {
         (is_folder && names::is_built(path.below(), self.is_listed)).then_some(Refusal::Built)
     }
 
-    /// Returns the folders whose rules hold in `folder`, from the inside out. Their rules are read if necessary.
+    /// Returns the folders whose rules apply to `folder`, from the inside out. Reads these rules if necessary.
     fn within(&mut self, folder: &FilePath) -> Vec<FilePath> {
         let mut within = Vec::new();
         let mut next = Some(folder.clone());
@@ -101,7 +105,7 @@ impl<'r> Rules<'r> {
         within
     }
 
-    /// Returns why the file `path` or a folder above it is ignored, if it is.
+    /// Returns the reason why the file `path` or a folder above it is ignored; `None` if neither is ignored.
     pub(super) fn ignore_anywhere(&mut self, path: &FilePath) -> Option<Refusal> {
         let mut folder = path.parent();
         while let Some(above) = folder {
@@ -148,7 +152,7 @@ impl<'r> Rules<'r> {
             Err(_) => return self.unreadable.push(folder.join(name.as_ref())),
         };
         for line in text.trim_start_matches('\u{feff}').lines() {
-            // Git skips a line that is no pattern, too.
+            // An error is ignored, because git skips a line that is not a pattern, too.
             let _ = builder.add_line(Some(PathBuf::from(name)), line);
         }
     }

@@ -7,7 +7,7 @@ use super::refusal::Refusal;
 use tiro_base::error::quoted;
 use tiro_base::humanize;
 
-/// How many paths of a group are shown. Arbitrary.
+/// The maximum number of paths of a group that are shown. Arbitrary.
 const SHOWN: usize = 5;
 
 /// The files and folders that were not taken for the same reason.

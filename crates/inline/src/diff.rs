@@ -1,7 +1,7 @@
 //! Differences between two versions of a text, as unified diffs.
 //!
-//! A diff is exact: applied to the old version it gives the new one, byte for byte. That includes the ends of lines and
-//! a missing line feed at the end.
+//! A diff is exact: if it is applied to the old version, the result is the new version, byte for byte. This includes
+//! line ends and a missing line feed at the end.
 
 use std::fmt::Write;
 use std::ops::Range;
@@ -9,18 +9,17 @@ use std::time::{Duration, Instant};
 
 use similar::{Algorithm, DiffTag, capture_diff_slices_deadline, group_diff_ops};
 
-/// The number of unchanged lines around each change. Three is usual, for people and for models.
+/// The number of unchanged lines around each change. Three is the usual number, for people and for models.
 const AROUND: usize = 3;
 
-/// How long finding a short diff may take; then a longer one is used. It is only a limit of the effort: the result is
-/// exact in any case. Arbitrary.
+/// The maximum time for finding a short diff. After this time, a longer diff is used, which is exact too. Arbitrary.
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// The mark of a last line without a line feed, as in `diff` and in git.
 const NO_LINE_FEED: &str = "\\ No newline at end of file";
 
-/// Returns the unified diff from `old` to `new`, without the lines with the names of the files. It is empty if the texts
-/// are equal. Lines end with line feeds only.
+/// Returns the unified diff from `old` to `new`, without the lines with the names of the files. It is empty if the
+/// texts are equal. Only line feeds count as ends of lines.
 pub fn changes(old: &str, new: &str) -> String {
     let old: Vec<&str> = old.split_inclusive('\n').collect();
     let new: Vec<&str> = new.split_inclusive('\n').collect();
@@ -44,7 +43,7 @@ pub fn changes(old: &str, new: &str) -> String {
     diff
 }
 
-/// Returns a range of lines as the header of a hunk shows it. An empty range is numbered by the line before it.
+/// Returns a range of lines in the form of a hunk's header. An empty range is numbered by the line before it.
 fn range(lines: Range<usize>) -> String {
     match lines.len() {
         0 => format!("{},0", lines.start),

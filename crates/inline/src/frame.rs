@@ -1,22 +1,22 @@
-//! How files and their changes are framed in a prompt.
+//! Frames files and their changes in a prompt.
 //!
-//! A frame consists of two lines with the same mark, a keyed hash of what is between them. So a file that contains the
-//! end of a frame can't end its own frame: its writer can't know the mark. The text between the lines is not escaped,
-//! because the assistant must have the exact bytes.
+//! A frame consists of two lines with the same mark, which is a keyed hash of the text between them. So a file that
+//! contains the last line of a frame can't end its own frame, because its writer can't know the mark. The text between
+//! the lines is not escaped, because the assistant must have the exact bytes.
 
 use tiro_base::envelope::one_line;
 use tiro_base::thread::Part;
 use tiro_text::tokens;
 
-/// Says in a frame's first line that the text has no line feed at its end, so the line feed before the last line of the
-/// frame is not part of it.
+/// Stands in a frame's first line if the text has no line feed at its end. The line feed before the last line of the
+/// frame is then not part of the text.
 const UNENDED: &str = " (no line feed at its end)";
 
-/// The maximum number of tokens of a frame without its text and its path: three times its words, 16 hexadecimal digits
-/// and brackets, and the tokens by which joining texts may add to their sum.
+/// The maximum number of tokens of a frame without its text and its path. It covers three times the words of the frame,
+/// 16 hexadecimal digits and brackets, and the additional tokens that can result from joining texts.
 const FRAME_TOKENS: usize = 80;
 
-/// What is framed.
+/// The content of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frame<'a> {
     /// A whole file.
@@ -43,8 +43,8 @@ pub enum Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
-    /// Returns the frame of a block: `text` is the whole file, the diff, or the reason of a removal. `None` if the part is
-    /// not about a file.
+    /// Returns the frame of a block. `text` is the whole file, the diff, or the reason of a removal. Returns `None` if
+    /// the part is not about a file.
     pub fn of(part: Part, path: &'a str, text: &'a str) -> Option<Frame<'a>> {
         Some(match part {
             Part::File => Frame::File { path, text },
@@ -71,7 +71,8 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// Returns `text` between two lines with a mark: `[WORD about | mark]` and `[/WORD | mark]`. It ends with a line feed.
+/// Returns `text` between two lines with a mark: `[WORD about | mark]` and `[/WORD | mark]`. The result ends with a
+/// line feed.
 pub fn quote(key: &[u8; 32], word: &str, about: &str, text: &str) -> String {
     let mark = mark(key, &[word, about, text]);
     let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };

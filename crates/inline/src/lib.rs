@@ -1,21 +1,21 @@
-//! Decides how a prompt of a thread contains the caller's files: which are sent, which the assistant has already, and
+//! Decides how a prompt of a thread contains the caller's files.
 
 #![allow(rustdoc::private_intra_doc_links, reason = "the documentation is built with private items")]
-//! which don't fit and are searched instead.
+//! Each file is sent, or the assistant already has it, or it doesn't fit and is searched instead.
 //!
 //! The rules:
 //!
-//! 1. The first call orders files by tokens and path, and fills the room for files. What doesn't fit overflows, and from
-//!    then on the places of files are fixed.
-//! 2. A file keeps its place. It moves only if all inline files together don't leave room for further changes any more,
-//!    because files have grown or the window is smaller. Then the largest files move; each move is reported.
+//! 1. The first call orders files by tokens and path, and fills the room for files. If some files don't fit, they
+//!    overflow, and from then on the places of files are fixed.
+//! 2. A file keeps its place. Files move only if all inline files together no longer leave room for further changes,
+//!    because files have grown or the window is smaller. Then the largest files move. Each move is reported.
 //! 3. A new file goes inline if it fits and the places are not fixed yet; otherwise it overflows.
-//! 4. An inline file is sent again only if it changed: as a diff against the copy that the assistant has if that is
-//!    shorter, otherwise whole. If outdated copies and diffs take more than a third of the window, a new epoch begins, and
-//!    all files are sent whole.
+//! 4. An inline file is sent again only if it changed. It is sent as a diff against the copy that the assistant has, or
+//!    as a whole if this is shorter. If outdated copies and diffs take more than a third of the window, a new epoch
+//!    begins, and all files are sent whole.
 //!
-//! Everything here is pure. All comparisons are of the redacted text. Reading files and recording turns is done by
-//! `consult`.
+//! Everything in this crate is pure. All comparisons use the redacted texts. The module `consult` reads files and
+//! records turns.
 
 mod diff;
 mod frame;

@@ -1,4 +1,4 @@
-//! The plan of a turn: which files are sent, and in which form.
+//! Makes the plan of a turn. It says which files are sent, and in which form.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use tiro_text::tokens;
 pub struct Seen {
     /// Its path.
     pub path: String,
-    /// Whether it gets its place before other new files.
+    /// Whether the file gets its place before other new files.
     pub is_first: bool,
     /// What is known of it.
     pub state: FileState,
@@ -23,7 +23,7 @@ pub struct Seen {
 /// The state of a file when a turn is planned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileState {
-    /// It is as the ledger says; it was not read.
+    /// The file is unchanged since the ledger was written, so it was not read.
     Unchanged,
     /// It was read.
     Read {
@@ -35,9 +35,9 @@ pub enum FileState {
         sent: ContentHash,
         /// The tokens of the whole redacted text.
         tokens: u32,
-        /// The whole redacted text. `None` if it was not kept, because it is large.
+        /// The whole redacted text. `None` if it was not kept because it is large.
         text: Option<Arc<str>>,
-        /// The copy that the assistant has, if it is inline and the copy is still stored.
+        /// The copy that the assistant has, if the file is inline and the copy is still stored.
         before: Option<Arc<str>>,
     },
     /// It can't be read any more, for this reason.
@@ -53,36 +53,36 @@ pub struct Room {
     pub answer: usize,
     /// The tokens that are kept free for later turns when places are given out.
     pub growth: usize,
-    /// The most that inline files may take when places are given out; the user's setting.
+    /// The user's limit on the tokens of inline files when places are given out.
     pub inline: usize,
-    /// The tokens that this call needs besides files: for system prompt, functions, instructions and notes.
+    /// The tokens that this call needs for the system prompt, functions, instructions and notes.
     pub fixed: usize,
     /// The tokens of the earlier exchanges.
     pub history: usize,
 }
 
 impl Room {
-    /// Returns the most tokens that files may take, so that the prompt fits.
+    /// Returns the maximum number of tokens of all files with which the prompt fits.
     fn most(&self) -> Option<usize> {
         self.window.checked_sub(self.answer + self.fixed + self.history)
     }
 
-    /// Returns the most tokens that files may take when places are given out.
+    /// Returns the maximum number of tokens of inline files when places are given out.
     fn offered(&self) -> usize {
         self.most().unwrap_or(0).saturating_sub(self.growth).min(self.inline)
     }
 }
 
-/// Something that is sent about a file.
+/// A text that is sent about a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sending {
     /// The path of the file.
     pub path: String,
     /// [`Part::File`], [`Part::Change`] or [`Part::Removal`].
     pub part: Part,
-    /// The text to send. `None` if the whole text is to be sent and was not read; its hash is in the ledger.
+    /// The text to send. `None` if the whole text must be sent but was not read; its hash is in the ledger.
     pub text: Option<Arc<str>>,
-    /// An upper bound of its tokens, with its frame.
+    /// An upper bound of the number of tokens, including the frame.
     pub tokens: usize,
 }
 
@@ -95,29 +95,29 @@ pub struct Moved {
     pub to: FilePlace,
 }
 
-/// Why a new epoch begins.
+/// The reason why a new epoch begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
     /// Outdated copies and diffs took more than their share of the window.
     Outdated,
-    /// The prompt would not have fitted otherwise.
+    /// The prompt would not fit otherwise.
     Full,
     /// Stored copies were removed to save space.
     Evicted,
 }
 
-/// What a turn sends, and what the ledger says afterwards.
+/// The plan of a turn: the texts that it sends, and the changes of the ledger.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// What is sent, by path.
+    /// The texts that are sent, by path.
     pub sendings: Vec<Sending>,
-    /// The inline files that the assistant has already, by path.
+    /// The inline files that the assistant already has, by path.
     pub unchanged: Vec<String>,
-    /// The files that are searched instead, by path.
+    /// The files that are searched instead of sent, by path.
     pub overflow: Vec<String>,
     /// The files that changed their place, by path.
     pub moved: Vec<Moved>,
-    /// Why a new epoch begins, if one does. All inline files are sent whole then.
+    /// The reason why a new epoch begins, if one begins. In a new epoch, all inline files are sent whole.
     pub new_epoch: Option<Why>,
     /// Whether the places are fixed from now on.
     pub is_fixed: bool,
@@ -125,7 +125,7 @@ pub struct Plan {
     pub entries: Vec<LedgerEntry>,
     /// How many tokens the sent files take.
     pub appended: usize,
-    /// How many tokens all inline files would take if each was sent whole.
+    /// How many tokens all inline files would take if each were sent whole.
     pub whole: usize,
 }
 
@@ -134,7 +134,7 @@ pub struct Plan {
 pub enum Full {
     /// It would fit if the earlier exchanges took this many tokens less.
     History(usize),
-    /// It doesn't fit even without any file: it takes this many tokens too many.
+    /// It doesn't fit even without any file. It has this many tokens too many.
     Everything(usize),
 }
 
@@ -145,15 +145,15 @@ struct File<'a> {
     entry: LedgerEntry,
     /// The ledger's entry before this turn.
     known: Option<&'a LedgerEntry>,
-    /// The tokens of its whole text with its frame; 0 if it was searched before.
+    /// The tokens of the whole text with its frame; 0 if the file was searched before.
     whole: usize,
     /// See [`Seen::is_first`].
     is_first: bool,
 }
 
-/// Plans a turn of `thread`. `files` are all files of the thread and of the call, by path, each once. `forced` begins a new
-/// epoch in any case. `may_move` allows inline files to overflow if the prompt doesn't fit otherwise; without it, the
-/// answer says how much shorter the history has to be.
+/// Plans a turn of `thread`. `files` are all files of the thread and of the call, by path, each once. If `forced` is
+/// given, a new epoch begins in any case. If `may_move` is true, inline files may overflow if the prompt doesn't fit
+/// otherwise. If it is false, the error says how much shorter the history has to be.
 pub fn plan(
     thread: &Thread,
     files: &[Seen],
@@ -184,8 +184,8 @@ pub fn plan(
 }
 
 impl<'a> File<'a> {
-    /// Returns the file with its place before this turn. A new file overflows until it gets a place. `None` for a file that
-    /// is gone and that the thread doesn't know.
+    /// Returns the file with its place before this turn. A new file overflows until it gets a place. Returns `None` for
+    /// a file that is gone and not in the thread.
     fn of(seen: &'a Seen, known: Option<&'a LedgerEntry>) -> Option<File<'a>> {
         let mut entry = match (&seen.state, known) {
             (FileState::Unchanged | FileState::Gone(_), None) => return None,
@@ -204,7 +204,7 @@ impl<'a> File<'a> {
         if entry.is_removed && entry.place == FilePlace::Overflow {
             entry.tokens = 0;
         }
-        // A file that was searched before is not sent any more, so it doesn't matter how long it would be.
+        // A file that was searched before is no longer sent, so its length doesn't matter.
         let is_searched = known.is_some() && entry.place == FilePlace::Overflow;
         let whole = if is_searched { 0 } else { framed(&seen.path, entry.tokens as usize) };
         Some(File { path: &seen.path, state: &seen.state, entry, known, whole, is_first: seen.is_first })
@@ -218,7 +218,8 @@ impl<'a> File<'a> {
         !self.entry.is_removed
     }
 
-    /// Returns what is sent about the file if the assistant keeps what it has; `None` if its copy is current.
+    /// Returns the text that must be sent about the file if the current epoch continues. Returns `None` if the
+    /// assistant's copy is current.
     fn sending(&self, sent: &Sent<'_>) -> Option<Sending> {
         let send = |part, text: Option<Arc<str>>, tokens| {
             Some(Sending { path: self.path.to_owned(), part, text, tokens })
@@ -252,7 +253,7 @@ impl<'a> File<'a> {
     }
 }
 
-/// What the blocks of the epoch say about files.
+/// A summary of the epoch's blocks that are about files.
 struct Sent<'a> {
     /// The tokens of all blocks that are about files.
     tokens: usize,
@@ -310,7 +311,7 @@ fn place_new(
     is_fixed
 }
 
-/// Returns the plan that adds to the current epoch.
+/// Returns a plan that continues the current epoch.
 fn next_turn(files: &[File<'_>], sent: &Sent<'_>, is_fixed: bool) -> Plan {
     let mut plan = Plan { is_fixed, ..Plan::default() };
     for file in files {
@@ -338,8 +339,8 @@ fn next_turn(files: &[File<'_>], sent: &Sent<'_>, is_fixed: bool) -> Plan {
     plan
 }
 
-/// Returns the plan that begins a new epoch: every inline file is sent whole. If they don't fit, the largest files
-/// overflow.
+/// Returns a plan that begins a new epoch, in which every inline file is sent whole. If the files don't fit, the
+/// largest ones overflow.
 fn new_epoch(
     mut files: Vec<File<'_>>,
     thread: &Thread,
@@ -353,7 +354,8 @@ fn new_epoch(
     let is_sent = |file: &File<'_>| file.is_inline() && file.exists();
     let mut total: usize = files.iter().filter(|file| is_sent(file)).map(|file| file.whole).sum();
     let goal = most.saturating_sub(room.growth);
-    // Without slack, the next change would fill the window again, and every turn would begin an epoch.
+    // Some room must be left. Otherwise the next change would fill the window again, and every turn would begin an
+    // epoch.
     let is_tight = why == Why::Full && total > most.saturating_sub(room.growth / 2);
     if total > most || is_tight {
         if !may_move && room.history > 0 {

@@ -1,24 +1,25 @@
-//! The turns of a prompt, made of the blocks of a thread.
+//! Makes the turns of a prompt from the blocks of a thread.
 
 use super::frame::Frame;
 use tiro_base::thread::{Block, BlockText, Part};
 
-/// Stands in place of a message that was forgotten.
+/// The text in place of a forgotten message.
 const FORGOTTEN: &str = "[this message was removed at the user's request]";
 
-/// Stands before the instructions if something else precedes them in their turn.
+/// The line before the instructions if something else precedes them in their turn.
 pub const INSTRUCTIONS: &str = "[instructions]\n";
 
-/// What one side says in a turn.
+/// The text of one side in a turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Said {
-    /// What the caller sends: files, notes and instructions.
+    /// The caller's text: files, notes and instructions.
     Caller(String),
     /// What the assistant answered.
     Assistant(String),
 }
 
-/// Returns the text of a block as the assistant sees it. It is empty if it was removed to save space.
+/// Returns the text of a block in the form in which the assistant sees it. It is empty if the text was removed to save
+/// space.
 pub fn text(block: &Block) -> &str {
     match &block.text {
         BlockText::Message(_, text) => text.as_deref().unwrap_or(FORGOTTEN),
@@ -26,8 +27,9 @@ pub fn text(block: &Block) -> &str {
     }
 }
 
-/// Returns the turns that `blocks` make, in order. The same blocks always make the same bytes, and more blocks only add
-/// turns. A block whose text was removed to save space is left out: the caller begins a new epoch in this case.
+/// Returns the turns made from `blocks`, in order. The same blocks always give the same bytes, and additional blocks
+/// only add text at the end. A block whose text was removed to save space is left out: the caller begins a new epoch in
+/// this case.
 pub fn said<'b>(blocks: impl IntoIterator<Item = &'b Block>, key: &[u8; 32]) -> Vec<Said> {
     let mut turns: Vec<Said> = Vec::new();
     for block in blocks {

@@ -1,5 +1,5 @@
-//! Numbers that were tuned, and are read in this crate or by those above it.
+//! Tuned numbers that this crate and the crates above it use.
 
 /// The share of the window that outdated copies of files and diffs may take before all files are sent again. The design
-/// gives a third; shown by `evals resend`.
+/// proposes a third; shown by `evals resend`.
 pub const STALE_SHARE: f64 = 1.0 / 3.0;

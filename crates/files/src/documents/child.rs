@@ -1,4 +1,4 @@
-//! The process that parses a document: it gives up rights, reads the document from stdin, and writes the text.
+//! The process that parses a document. It gives up rights, reads the document from stdin, and writes the text.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
@@ -8,25 +8,25 @@ use serde::{Deserialize, Serialize};
 use super::confinement::Confinement;
 use super::{Extracted, Fault, Header, Kind, notebook, office, pdf, web, workbook};
 
-/// The rights that a process which parses documents gave up, and what it could still do.
+/// The result of a test in the parsing process: the rights that it gave up, and the actions that were still possible.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tried {
-    /// What holds.
+    /// The confinement of the process.
     pub confinement: Confinement,
-    /// What was tried, and the error code of the operating system; `None` if it was possible.
+    /// Each action that was tried, with the error code of the operating system; `None` if the action was possible.
     pub refused: BTreeMap<String, Option<i32>>,
 }
 
 impl Tried {
-    /// Returns what was possible.
+    /// Returns the actions that were possible.
     pub fn possible(&self) -> Vec<&str> {
         self.refused.iter().filter(|(_, code)| code.is_none()).map(|(what, _)| what.as_str()).collect()
     }
 }
 
-/// Tries what a hostile document could make the parser do, after `confinement`.
+/// Tries actions that a hostile document could make the parser do. `confinement` is the confinement of this process.
 pub fn attempt(confinement: Confinement) -> Tried {
-    // Errors without a code of the operating system are refusals of the standard library.
+    // Errors without an error code of the operating system come from the standard library, and count as refusals.
     let code = |error: io::Error| error.raw_os_error().unwrap_or_default();
     let mut refused = BTreeMap::new();
     let mut tried = |what: &str, done: io::Result<()>| refused.insert(what.to_owned(), done.err().map(code));
@@ -46,8 +46,8 @@ pub fn attempt(confinement: Confinement) -> Tried {
     Tried { confinement, refused }
 }
 
-/// Reads a document from `input` and writes its text to `output`: first a line of JSON with the length of the text in
-/// bytes and the notes, or with the fault; then the text.
+/// Reads a document from `input` and writes its text to `output`. First it writes a line of JSON, which has either the
+/// length of the text in bytes and the notes, or the fault. The text follows.
 ///
 /// # Errors
 ///
@@ -66,7 +66,7 @@ pub fn serve(kind: Kind, mut input: impl Read, mut output: impl Write) -> io::Re
 }
 
 pub(super) fn extract(kind: Kind, bytes: &[u8]) -> Result<Extracted, Fault> {
-    // The beginning of the files that Office writes for documents with a password.
+    // Files that Office writes for documents with a password begin with these bytes.
     const COMPOUND: &[u8] = &[0xd0, 0xcf, 0x11, 0xe0, 0xa1, 0xb1, 0x1a, 0xe1];
     let extracted = match kind {
         Kind::Docx | Kind::Pptx | Kind::Xlsx if bytes.starts_with(COMPOUND) => Err(Fault::Encrypted),

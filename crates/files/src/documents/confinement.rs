@@ -1,9 +1,10 @@
-//! The rights that the process which parses documents gives up before it reads one.
+//! The parsing process gives up rights before it reads a document. This module does that.
 //!
-//! Limits of the operating system hold everywhere. On Linux, two further walls each keep the parser from files.
-//! Landlock takes away every right to paths and TCP ports. A filter of system calls (seccomp) refuses everything that
-//! parsing does not need, including connections, new processes and raising the limits, which root could do otherwise.
-//! Old kernels and some containers lack these walls; then only the limits hold, and `tiro doctor` says so.
+//! Limits of the operating system apply on all Unix systems. On Linux, two further mechanisms each prevent the parser
+//! from opening files. Landlock removes all rights to paths and TCP ports. A filter of system calls (seccomp) refuses
+//! everything that parsing does not need, including connections, new processes, and raising the limits (which root
+//! could do otherwise). Old kernels and some containers don't support these two mechanisms. Then only the limits apply,
+//! and `tiro doctor` reports this.
 
 use std::io;
 
@@ -12,22 +13,22 @@ use serde::{Deserialize, Serialize};
 #[cfg(unix)]
 use super::{MEMORY, PATIENCE};
 
-/// What keeps the process that parses documents from doing anything else.
+/// The mechanisms that confine the parsing process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Confinement {
-    /// Limits on memory, processor time, open files, written bytes and processes.
+    /// Whether there are limits on memory, processor time, open files, written bytes and processes.
     pub limits: bool,
-    /// No right to any path, nor to any TCP port where the kernel has that.
+    /// Whether the process has no right to any path, and to no TCP port if the kernel supports this.
     pub landlock: bool,
-    /// Only the system calls that parsing needs.
+    /// Whether only the system calls that parsing needs are allowed.
     pub seccomp: bool,
 }
 
-/// Gives up the rights that parsing does not need. This cannot be undone, so it is for a process that only parses and
-/// has only one thread. Returns what holds from now on.
+/// Gives up the rights that parsing does not need. This cannot be undone, so it is called only in a process with a
+/// single thread that does nothing but parse. Returns the confinement that applies from now on.
 ///
-/// On Windows nothing is given up, and only the time is limited, by the process that waits. On other Unix systems than
-/// Linux the memory may stay unlimited.
+/// On Windows, no rights are given up, and only the time is limited, by the waiting process. On Unix systems other than
+/// Linux, the memory may stay unlimited.
 ///
 /// # Errors
 ///
@@ -36,7 +37,7 @@ pub fn confine() -> io::Result<Confinement> {
     #[cfg(target_os = "linux")]
     {
         rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
-        // Landlock needs a file of its own for a moment, which the limits forbid.
+        // Setting up Landlock needs an open file for a moment, so it must be done before the limits forbid this.
         let landlock = linux::landlock();
         linux::drop_capabilities();
         limit()?;
@@ -58,7 +59,8 @@ fn limit() -> io::Result<()> {
     use rustix::process::{Resource, Rlimit, setrlimit};
     let limits = [
         (Resource::Core, 0),
-        // Open files stay open. No other file, and no connection, can be opened, not even in place of an open file.
+        // Open files stay open. With this limit, no other file and no connection can be opened, not even after an open
+        // file was closed.
         (Resource::Nofile, 0),
         (Resource::Fsize, 0),
         (Resource::Nproc, 0),
@@ -66,7 +68,7 @@ fn limit() -> io::Result<()> {
         (Resource::As, MEMORY),
     ];
     for (resource, most) in limits {
-        // A second after the soft limit, the hard one ends a process that ignores the signal.
+        // If a process ignores the signal of the soft limit, the hard limit ends it a second later.
         let hard = if matches!(resource, Resource::Cpu) { most + 1 } else { most };
         let set = setrlimit(resource, Rlimit { current: Some(most), maximum: Some(hard) });
         if cfg!(target_os = "linux") {
@@ -76,7 +78,7 @@ fn limit() -> io::Result<()> {
     Ok(())
 }
 
-/// What only Linux has.
+/// The mechanisms that exist only on Linux.
 #[cfg(target_os = "linux")]
 mod linux {
     use landlock::{
@@ -84,39 +86,39 @@ mod linux {
     };
     use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 
-    /// The version of Landlock whose rights are named. On an older kernel, the rights that it knows are taken away.
+    /// The version of Landlock that is used. On an older kernel, only the rights that the kernel knows are removed.
     const KNOWN: ABI = ABI::V7;
 
-    /// Takes away every right to paths, ports and other processes. Returns whether at least the rights to paths are
-    /// gone.
+    /// Removes all rights to paths, ports and other processes. Returns whether at least the rights to paths were
+    /// removed.
     pub fn landlock() -> bool {
         let restrict = || -> Result<RulesetStatus, RulesetError> {
             let rules = Ruleset::default()
                 .handle_access(AccessFs::from_all(KNOWN))?
                 .handle_access(AccessNet::from_all(KNOWN))?
                 .scope(Scope::from_all(KNOWN))?;
-            // Nothing is allowed.
+            // No rule is added, so nothing is allowed.
             Ok(rules.create()?.restrict_self()?.ruleset)
         };
         matches!(restrict(), Ok(RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced))
     }
 
-    /// Gives up the rights that root has beyond other users, such as raising limits.
+    /// Gives up the additional rights of root, such as raising limits.
     pub fn drop_capabilities() {
         let none = CapabilitySet::empty();
-        // This is never refused, except where there are no such rights.
+        // This fails only on systems without such rights.
         let _ =
             set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none });
     }
 
-    /// Refuses all system calls that parsing does not need. Returns whether they are refused.
+    /// Makes the kernel refuse all system calls that parsing does not need. Returns whether this succeeded.
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     pub fn seccomp() -> bool {
         let filter = filter::program();
         filter.is_ok_and(|program| seccompiler::apply_filter(&program).is_ok())
     }
 
-    /// On other processors there is no filter.
+    /// Does nothing: there is no filter for other processors.
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     pub fn seccomp() -> bool {
         false
@@ -131,9 +133,9 @@ mod linux {
             SeccompFilter, SeccompRule, TargetArch,
         };
 
-        /// The system calls that parsing needs: those for reading and writing open files, memory, the time, and ending.
-        /// All others fail with `EPERM` instead of ending the process, because libraries try calls that they can do
-        /// without.
+        /// The system calls that parsing needs: reading and writing open files, memory, the time, and ending the
+        /// process. All other calls fail with `EPERM`. They don't end the process, because libraries try some calls
+        /// that they don't really need.
         const ALLOWED: &[i64] = &[
             libc::SYS_read,
             libc::SYS_readv,
@@ -168,7 +170,7 @@ mod linux {
         pub fn program() -> Result<BpfProgram, BackendError> {
             let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
                 ALLOWED.iter().map(|call| (*call, Vec::new())).collect();
-            // Memory may be taken and changed, but not be made executable.
+            // The process may allocate and change memory, but not make it executable.
             let no_code = SeccompCmpOp::MaskedEq(libc::PROT_EXEC as u64);
             let no_code = SeccompCondition::new(2, SeccompCmpArgLen::Dword, no_code, 0)?;
             for call in [libc::SYS_mmap, libc::SYS_mprotect] {

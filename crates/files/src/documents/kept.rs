@@ -1,6 +1,6 @@
-//! Keeps extracted texts, so that a repeated call goes on where the budget of the previous call ended.
+//! Keeps extracted texts, so that a repeated call continues where the budget of the previous call ended.
 //!
-//! The texts are kept in memory only: they are not redacted yet, so they are not written to a disk.
+//! The texts are kept only in memory. They are not redacted yet, so they must not be written to a disk.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -8,13 +8,14 @@ use std::time::{Duration, Instant};
 use super::{Extracted, Fault, Kind};
 use tiro_base::thread::ContentHash;
 
-/// How many bytes of texts are kept: as many as a call may have.
+/// The maximum number of bytes of kept texts: the same as the limit of a call.
 const MOST_BYTES: usize = 64_000_000;
 
-/// How many documents are known. Arbitrary: more than people name.
+/// The maximum number of documents whose outcomes are kept. Arbitrary: more than people name in calls.
 const MOST: usize = 20_000;
 
-/// How long the failure of a parser for lack of time or memory counts. A busy machine can cause such a failure, too.
+/// The time for which a parser's failure because of time or memory is remembered. Afterwards, the document is tried
+/// again, because a busy machine can cause such a failure too.
 const TRUSTED: Duration = Duration::from_secs(3600);
 
 /// The identity of a document: its format, and the hash of its bytes.
@@ -25,7 +26,7 @@ pub(super) type Key = (Kind, ContentHash);
 pub(super) struct Kept {
     outcomes: HashMap<Key, Known>,
     bytes: usize,
-    /// How often something was looked up or kept.
+    /// The number of lookups and insertions so far.
     uses: u64,
 }
 
@@ -51,7 +52,7 @@ impl Kept {
 
     /// Keeps the outcome of a document. If there is too much, forgets the least recently used outcomes.
     pub fn put(&mut self, key: Key, outcome: &Result<Extracted, Fault>, now: Instant) {
-        // A program that cannot be started now can be started later.
+        // A program that can't be started now may start later, so this outcome is not kept.
         if *outcome == Err(Fault::NotStarted) {
             return;
         }

@@ -1,13 +1,13 @@
-//! The text of documents: PDF files, office documents, web pages and notebooks.
+//! Extracts the text of documents: PDF files, office documents, web pages and notebooks.
 //!
 //! The parsers of such formats are large, and a document may be made to crash them, to run forever or to fill the
-//! memory. So this process never parses a document. It starts its own program once more, with an empty environment
-//! (`process.rs`). That process gives up the right to open files and to use more than some memory and time before it
-//! reads the document from its stdin (`confinement.rs`); then it writes the text to stdout (`child.rs`). If anything
-//! happens to that process, the document is refused, in bounded time. Extracted texts are kept in memory for later
-//! calls (`kept.rs`).
+//! memory. So this process never parses a document itself. It starts its own program as a second process with an empty
+//! environment (`process.rs`). The second process first gives up the rights to open files and to use much memory and
+//! time (`confinement.rs`). Then it reads the document from stdin and writes the text to stdout (`child.rs`). If the
+//! second process fails in any way, the document is refused, in bounded time. Extracted texts are kept in memory for
+//! later calls (`kept.rs`).
 //!
-//! Layout, formulas, images and hidden data are not extracted. A note says what the text doesn't show.
+//! Layout, formulas, images and hidden data are not extracted. Notes say what is missing from the text.
 
 mod child;
 mod confinement;
@@ -32,13 +32,14 @@ use tiro_base::encoding::Encoding;
 use tiro_base::humanize::{self, counted};
 use tiro_base::memory::words;
 
-/// How long it may take to extract the text of a document, both in processor time and in all.
+/// The maximum time for extracting the text of a document. It applies both to the processor time and to the elapsed
+/// time.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The address space of the process that parses a document, in bytes.
+/// The maximum address space of the parsing process, in bytes.
 const MEMORY: u64 = 1 << 30;
 
-/// The longest text, in bytes. It is longer than any context of a model.
+/// The longest text, in bytes. No model has a context for a longer text.
 const LONGEST: usize = 8_000_000;
 
 words! {
@@ -62,7 +63,7 @@ words! {
 }
 
 impl Kind {
-    /// Returns the format that the extension of `name` stands for.
+    /// Returns the format of the file called `name`, by its extension.
     pub(super) fn of_name(name: &str) -> Option<Kind> {
         match name.rsplit_once('.')?.1.to_lowercase().as_str() {
             "htm" | "xhtml" => Some(Kind::Html),
@@ -73,7 +74,7 @@ impl Kind {
         }
     }
 
-    /// Returns whether such a file is text itself, so that people may mean its source.
+    /// Returns whether files of this format are text themselves, so that people may want to see the source.
     pub(super) fn is_source(self) -> bool {
         matches!(self, Kind::Html | Kind::Notebook)
     }
@@ -92,7 +93,7 @@ impl Kind {
     }
 }
 
-/// Why the text of a document could not be extracted. `Display` completes "is a PDF document …".
+/// The reason why the text of a document could not be extracted. `Display` completes "is a PDF document …".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Fault {
     /// It does not follow the format.
@@ -101,7 +102,7 @@ pub enum Fault {
     Encrypted,
     /// It has no text.
     NoText,
-    /// It has more text than the longest that is extracted.
+    /// Its text is longer than the maximum.
     TooLong,
     /// It took too long.
     TimedOut,
@@ -129,10 +130,10 @@ impl fmt::Display for Fault {
     }
 }
 
-/// What an extracted text does not show.
+/// A note about an extracted text, for example about missing parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Note {
-    /// It was in this encoding and is now in UTF-8.
+    /// The text was in this encoding and was converted to UTF-8.
     Converted(Encoding),
     /// This many bytes of damaged UTF-8 are replaced by `U+FFFD`.
     Replaced(usize),
@@ -176,16 +177,17 @@ impl fmt::Display for Note {
     }
 }
 
-/// The text of a document, and what it does not show.
+/// The text of a document, with notes about missing parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Extracted {
     /// The text.
     pub text: String,
-    /// What it does not show.
+    /// The notes about the text.
     pub notes: Vec<Note>,
 }
 
-/// What the parsing process writes as JSON before the text: the length of the text in bytes and the notes.
+/// The line of JSON that the parsing process writes before the text. It has the length of the text in bytes and the
+/// notes.
 type Header = Result<(usize, Vec<Note>), Fault>;
 
 /// A text of limited length.

@@ -1,4 +1,4 @@
-//! The text of Jupyter notebooks: cells and their output.
+//! Extracts the text of Jupyter notebooks: cells and their output.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ struct Output {
     evalue: String,
 }
 
-/// A text, or its lines, each with its line feed.
+/// A text, either as one string or as a list of lines with their line feeds.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Lines {

@@ -1,4 +1,5 @@
-//! The text of Word documents, PowerPoint presentations and OpenDocument texts: archives of XML files.
+//! Extracts the text of Word documents, PowerPoint presentations and OpenDocument texts. All these are archives of XML
+//! files.
 //!
 //! The XML is read as a stream. Entities that a document defines are not expanded, so they can't multiply.
 
@@ -11,16 +12,16 @@ use zip::ZipArchive;
 
 use super::{Extracted, Fault, Note, Text};
 
-/// The largest file of an archive that is read, in bytes. Arbitrary: the XML of a text is some ten times longer than
+/// The largest file of an archive that is read, in bytes. Arbitrary: the XML of a text is about ten times longer than
 /// the text.
 const LARGEST: u64 = 256 << 20;
 
-/// The most files of a kind that are read from an archive. Arbitrary.
+/// The maximum number of files of a kind that are read from an archive. Arbitrary.
 const MOST: usize = 10_000;
 
 type Archive<'a> = ZipArchive<Cursor<&'a [u8]>>;
 
-/// Which elements have text, and which have none.
+/// The elements of a format that have text, and the elements that have none.
 struct Format {
     /// Elements whose characters are text.
     text: &'static [&'static str],
@@ -30,7 +31,8 @@ struct Format {
     hidden: &'static [&'static str],
 }
 
-/// Word and PowerPoint. `Fallback` repeats a text for old programs; in `pPr` and `tabLst`, a `tab` is a position.
+/// The elements of Word and PowerPoint. `Fallback` is hidden because it repeats a text for old programs, and `pPr` and
+/// `tabLst` are hidden because a `tab` in them is a position, not a tab character.
 const OFFICE: Format = Format { text: &["t"], paragraphs: &["p"], hidden: &["Fallback", "pPr", "tabLst"] };
 
 const OPEN_DOCUMENT: Format = Format {
@@ -87,7 +89,7 @@ fn open(bytes: &[u8]) -> Result<Archive<'_>, Fault> {
     ZipArchive::new(Cursor::new(bytes)).map_err(|_| Fault::Malformed)
 }
 
-/// Returns the valid ones among the file names of the archive.
+/// Returns the valid file names of the archive.
 fn names<'a>(archive: &'a Archive<'_>) -> impl Iterator<Item = Cow<'a, str>> {
     archive.file_names().flatten()
 }
@@ -111,7 +113,7 @@ fn part(archive: &mut Archive<'_>, name: &str, format: &Format, text: &mut Text)
 fn read(source: impl BufRead, format: &Format, text: &mut Text) -> Result<(), Fault> {
     let mut reader = Reader::from_reader(source);
     let mut buffer = Vec::new();
-    // How many elements with text, and how many hidden elements, are open.
+    // The numbers of open elements with text and of open hidden elements.
     let (mut texts, mut hidden) = (0_usize, 0_usize);
     loop {
         buffer.clear();
@@ -164,7 +166,7 @@ fn read(source: impl BufRead, format: &Format, text: &mut Text) -> Result<(), Fa
     }
 }
 
-/// Adds what an element stands for at its beginning: spaces, tabs and line feeds.
+/// Adds the spaces, tabs and line feeds that the beginning of an element stands for.
 fn mark(start: &BytesStart<'_>, text: &mut Text) -> Result<(), Fault> {
     match start.local_name().into_inner() {
         "tab" => text.push("\t"),
@@ -179,7 +181,7 @@ fn mark(start: &BytesStart<'_>, text: &mut Text) -> Result<(), Fault> {
     }
 }
 
-/// Adds what an element stands for at its end. The cells of a row of a table become one line.
+/// Adds the separators that the end of an element stands for. The cells of a row of a table become one line.
 fn close(name: &str, format: &Format, text: &mut Text) -> Result<(), Fault> {
     match name {
         "tc" | "table-cell" => {

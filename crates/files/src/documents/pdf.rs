@@ -1,4 +1,4 @@
-//! The text of PDF documents, page by page.
+//! Extracts the text of PDF documents, page by page.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -10,14 +10,14 @@ use super::{Extracted, Fault, Note, Text};
 pub(super) fn text(bytes: &[u8]) -> Result<Extracted, Fault> {
     let mut document = Document::load_mem(bytes).map_err(|_| Fault::Malformed)?;
     if document.is_encrypted() {
-        // Most encrypted documents restrict only printing and have no password.
+        // Most encrypted documents only restrict printing, and open with an empty password.
         document.decrypt("").map_err(|_| Fault::Encrypted)?;
     }
     let pages: Vec<u32> = document.get_pages().into_keys().collect();
     let mut text = Text::default();
     let (mut empty, mut unreadable) = (0, 0);
     for page in &pages {
-        // The parser panics at fonts that it doesn't know; the other pages may have none of these.
+        // The parser panics at unknown fonts. Other pages may not have such fonts, so they are still read.
         let read = catch_unwind(AssertUnwindSafe(|| {
             let mut text = String::new();
             output_doc_page(&document, &mut PlainTextOutput::new(&mut text), *page).map(|()| text)
@@ -40,7 +40,7 @@ pub(super) fn text(bytes: &[u8]) -> Result<Extracted, Fault> {
     Ok(Extracted { text: text.0, notes })
 }
 
-/// Adds the lines of a page. The parser puts an empty line between any two.
+/// Adds the lines of a page, without the empty lines that the parser puts between lines.
 fn push_lines(text: &mut Text, page: &str) -> Result<(), Fault> {
     let lines = page.lines().map(str::trim_end).filter(|line| !line.is_empty());
     lines.into_iter().try_for_each(|line| text.push(line).and_then(|()| text.push("\n")))

@@ -1,4 +1,4 @@
-//! Starts the process that parses a document, and stops it when its time is over or nobody waits for it any more.
+//! Starts the process that parses a document. Stops it when its time is over or when nobody waits for it any more.
 
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -14,20 +14,21 @@ use crate::budget::{Budget, Exhausted, Turn};
 use tiro_base::parallel::cores;
 use tiro_base::thread::ContentHash;
 
-/// The longest answer of the process, in bytes: a text, and a line before it.
+/// The longest answer of the process, in bytes: the text and the line before it.
 const LONGEST_ANSWER: u64 = LONGEST as u64 + 4096;
 
-/// How often it is checked whether the process has ended, once it has answered.
+/// The interval between checks whether the process has ended after its answer.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// How often it is checked whether the budget of the call has ended.
+/// The interval between checks whether the budget of the call has ended.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// The maximum number of these processes at the same time, on a machine with as many cores. Each may take a gigabyte.
+/// The maximum number of parsing processes at the same time; on a machine with fewer cores, fewer run. Each may take a
+/// gigabyte of memory.
 const AT_ONCE: usize = 8;
 
-/// Extracts the text of documents in another process of this program. Its clones share the texts that they keep, and
-/// the limit on processes that run at the same time.
+/// Extracts the text of documents in another process of this program. Clones share the kept texts, and the limit on the
+/// number of processes.
 #[derive(Clone, Debug)]
 pub struct Extractor {
     program: PathBuf,
@@ -37,7 +38,7 @@ pub struct Extractor {
 }
 
 impl Extractor {
-    /// Returns an extractor that runs `program`, which is this program.
+    /// Returns an extractor that runs `program`, which must be this program.
     pub fn new(program: PathBuf) -> Extractor {
         Extractor { program, patience: PATIENCE, kept: Arc::default(), running: Arc::default() }
     }
@@ -47,13 +48,13 @@ impl Extractor {
         Extractor::new(this_program())
     }
 
-    /// Returns an extractor that waits for another time, for tests.
+    /// Returns an extractor with another time limit, for tests.
     #[cfg(test)]
     pub fn with_patience(self, patience: Duration) -> Extractor {
         Extractor { patience, ..self }
     }
 
-    /// Extracts the text of the document with the hash `raw`, unless it is known from before.
+    /// Returns the text of the document with the hash `raw`. Extracts it unless it is known from an earlier call.
     ///
     /// # Errors
     ///
@@ -82,7 +83,7 @@ impl Extractor {
         Ok(outcome)
     }
 
-    /// Waits until another process may run.
+    /// Waits until one more process may run.
     fn wait_for_place(&self, turn: &Turn<'_>) -> Result<ProcessSlot<'_>, Exhausted> {
         loop {
             turn.check()?;
@@ -96,7 +97,7 @@ impl Extractor {
         }
     }
 
-    /// Returns what keeps the process that parses documents from doing anything else.
+    /// Tests the confinement of the parsing process.
     ///
     /// # Errors
     ///
@@ -109,7 +110,7 @@ impl Extractor {
         serde_json::from_slice(&answer).map_err(|_| Fault::Crashed)
     }
 
-    /// Returns the answer of a process that gets `arguments` and `bytes`. The process is gone when this returns.
+    /// Returns the answer of a process that gets `arguments` and `bytes`. The process has ended when this returns.
     fn answer(
         &self,
         arguments: &[&str],
@@ -121,12 +122,12 @@ impl Extractor {
             return Ok(Err(Fault::NotStarted));
         };
         let (sender, receiver) = mpsc::channel();
-        // The process may answer without reading everything, so that the writing fails.
+        // The process may answer without reading everything; writing to it then fails.
         let writing = run(move || drop(input.write_all(&bytes)));
         let reading = run(move || {
             let mut answer = Vec::new();
             let _ = output.take(LONGEST_ANSWER + 1).read_to_end(&mut answer);
-            // Nobody receives it if it comes too late.
+            // If the answer comes too late, nobody receives it.
             let _ = sender.send(answer);
         });
         if writing.and(reading).is_err() {
@@ -136,7 +137,7 @@ impl Extractor {
             let left = end.saturating_duration_since(Instant::now());
             match receiver.recv_timeout(left.min(LOOK)) {
                 Ok(answer) => break answer,
-                // The document is at fault only if its own time is over before the budget of the call.
+                // This is a fault of the document only if its own time ends before the budget of the call.
                 Err(_) if left.is_zero() => return Ok(Err(Fault::TimedOut)),
                 Err(_) => turn.check()?,
             }
@@ -153,7 +154,7 @@ impl Extractor {
     }
 }
 
-/// The place of a process among those that run at the same time.
+/// The permission to run one of the limited number of processes.
 struct ProcessSlot<'e>(&'e Mutex<usize>);
 
 impl Drop for ProcessSlot<'_> {
@@ -176,7 +177,7 @@ fn this_program() -> PathBuf {
     }
 }
 
-/// Starts `program` with nothing but `arguments`, its input and its output.
+/// Starts `program` with `arguments`. The process gets only pipes for input and output, and an empty environment.
 fn start(program: &Path, arguments: &[&str]) -> io::Result<(Running, ChildStdin, ChildStdout)> {
     let mut command = command(program);
     command.args(arguments).env_clear().current_dir("/");
@@ -200,7 +201,7 @@ fn run(work: impl FnOnce() + Send + 'static) -> io::Result<()> {
     thread::Builder::new().spawn(work).map(drop)
 }
 
-/// Reads the answer of a process that ended well.
+/// Reads the answer of a process that ended successfully.
 fn read(mut answer: Vec<u8>) -> Result<Extracted, Fault> {
     let end = answer.iter().position(|byte| *byte == b'\n').ok_or(Fault::Crashed)?;
     let header: Header = serde_json::from_slice(&answer[..end]).map_err(|_| Fault::Crashed)?;
@@ -212,11 +213,11 @@ fn read(mut answer: Vec<u8>) -> Result<Extracted, Fault> {
     }
 }
 
-/// A process that ends when this value does.
+/// A running process. It is ended when this value is dropped.
 struct Running(Child);
 
 impl Running {
-    /// Waits for the end of the process, until `end`.
+    /// Waits until the process ends, but no longer than `end`.
     fn status(&mut self, end: Instant, turn: &Turn<'_>) -> Result<Option<ExitStatus>, Exhausted> {
         loop {
             match self.0.try_wait() {
@@ -233,7 +234,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Both fail if the process has ended.
+        // Both calls fail if the process has already ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

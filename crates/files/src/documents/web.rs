@@ -1,4 +1,4 @@
-//! The text of web pages.
+//! Extracts the text of web pages.
 
 use html2text::config;
 

@@ -1,4 +1,4 @@
-//! The text of workbooks: the values of all cells, a line for each row.
+//! Extracts the text of workbooks: the values of all cells, with a line for each row.
 
 use std::io::Cursor;
 
@@ -6,7 +6,7 @@ use calamine::{DataRef, Reader, Xlsx, XlsxError};
 
 use super::{Extracted, Fault, Note, Text};
 
-/// Returns the text of a workbook. Formulas are shown by their last values.
+/// Returns the text of a workbook. A formula is shown by its last computed value.
 pub(super) fn text(bytes: &[u8]) -> Result<Extracted, Fault> {
     let mut workbook: Xlsx<_> = Xlsx::new(Cursor::new(bytes)).map_err(|error| match error {
         XlsxError::Password => Fault::Encrypted,
@@ -23,7 +23,8 @@ pub(super) fn text(bytes: &[u8]) -> Result<Extracted, Fault> {
             Err(_) => return Err(Fault::Malformed),
         };
         let mut at: Option<(u32, u32)> = None;
-        // Cells come one at a time, because a single cell far away would make a table of all of them huge.
+        // Cells are read one at a time. A table of all cells would be huge if a single cell is far away from the
+        // others.
         while let Some(cell) = cells.next_cell().map_err(|_| Fault::Malformed)? {
             let Some(value) = value(cell.get_value()) else { continue };
             let (row, column) = cell.get_position();

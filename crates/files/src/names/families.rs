@@ -1,7 +1,7 @@
-//! The words and names by which [`secret`](super::secret) knows the families of files that hold secrets. All are in lower
-//! case. The tables have several entries in a line, because they are long.
+//! The words and names by which [`secret`](super::secret) recognises families of files that contain secrets. All are in
+//! lower case. The tables are long, so they have several entries in a line.
 
-/// Names that are refused as they are, with or without a dot in front. Most are those of files in which a program keeps
+/// Names of files that are refused, with or without a dot in front. Most of them are files in which a program stores
 /// its credentials.
 #[rustfmt::skip]
 pub(super) const NAMES: &[&str] = &[
@@ -15,8 +15,8 @@ pub(super) const NAMES: &[&str] = &[
     "trustdb.gpg", "unattend.xml", "viminfo", "wallet.dat", "winscp.ini", "wp-config.php", "zhistory",
 ];
 
-/// Pairs of a folder's name and a file's name that is refused in such a folder. If the first is empty, the second is
-/// refused only at the root.
+/// Pairs of a folder's name and the name of a file that is refused in such a folder. If the folder's name is empty, the
+/// file is refused only at the root.
 #[rustfmt::skip]
 pub(super) const IN_FOLDERS: &[(&str, &str)] = &[
     (".claude", ".credentials.json"), (".codex", "auth.json"), (".composer", "auth.json"), (".config", "hub"),
@@ -25,7 +25,7 @@ pub(super) const IN_FOLDERS: &[(&str, &str)] = &[
     ("glab-cli", "config.yml"), ("opencode", "auth.json"),
 ];
 
-/// Extensions of keys and of stores of keys and passwords, with anything after them.
+/// Extensions of files with keys or passwords. Anything may follow the extension.
 #[rustfmt::skip]
 pub(super) const KEYS: &[&str] = &[
     "1pif", "1pux", "agilekeychain", "bks", "htpasswd", "jks", "kbx", "kdb", "kdbx", "key", "keychain",
@@ -39,7 +39,7 @@ pub(super) const ALGORITHMS: &[&str] = &[
     "dsa", "ecdsa", "ed25519", "rsa",
 ];
 
-/// Words after `id_` in names of lists and programs.
+/// Words that may follow `id_` in names of lists and programs, which are not keys.
 #[rustfmt::skip]
 pub(super) const NO_KEYS: &[&str] = &[
     "generator", "index", "list", "map", "mapping", "mappings", "table", "test", "tests", "utils",
@@ -51,7 +51,7 @@ pub(super) const BACKUPS: &[&str] = &[
     "~", " copy", ".backup", ".bak", ".copy", ".old", ".orig", ".save", ".swo", ".swp",
 ];
 
-/// Words of a sample, which has no secrets.
+/// Words in the names of samples, which contain no secrets.
 #[rustfmt::skip]
 pub(super) const SAMPLES: &[&str] = &[
     "dist", "example", "examples", "sample", "samples", "template", "tmpl", "tpl",
@@ -67,20 +67,20 @@ pub(super) const SOURCES: &[&str] = &[
     "swift", "tex", "ts", "tsx", "v", "vb", "vue", "zig",
 ];
 
-/// Extensions of data, in which a word such as `passwords` says what it holds.
+/// Extensions of data files. In their names, a word such as `passwords` says what the file contains.
 #[rustfmt::skip]
 pub(super) const DATA: &[&str] = &[
     "asc", "cfg", "cnf", "conf", "config", "csv", "der", "enc", "env", "gpg", "ini", "json", "plist",
     "properties", "psv", "toml", "tsv", "txt", "xlsx", "xml", "yaml", "yml",
 ];
 
-/// Extensions that a list of variables has besides `.env`.
+/// Extensions of lists of environment variables besides `.env`.
 #[rustfmt::skip]
 pub(super) const VARIABLES: &[&str] = &[
     "conf", "json", "properties", "txt",
 ];
 
-/// Words that say that a file of data holds secrets.
+/// Words that say that a data file contains secrets.
 #[rustfmt::skip]
 pub(super) const WORDS: &[&str] = &[
     "1password", "accesskey", "accesstoken", "adminsdk", "apikey", "apikeys", "authtoken", "bitwarden",
@@ -89,7 +89,7 @@ pub(super) const WORDS: &[&str] = &[
     "secretkey", "secrets", "serviceaccount",
 ];
 
-/// Pairs of successive words that say that a file of data holds secrets.
+/// Pairs of successive words that say that a data file contains secrets.
 #[rustfmt::skip]
 pub(super) const PAIRS: &[(&str, &str)] = &[
     ("access", "key"), ("access", "token"), ("age", "key"), ("api", "key"), ("api", "token"), ("auth", "token"),
@@ -111,7 +111,7 @@ pub(super) const TEXTS: &[&str] = &[
     "i18n", "l10n", "lang", "langs", "locale", "locales", "messages", "schemas", "templates", "translations",
 ];
 
-/// Whole names, without a dot in front, that say the same without an extension.
+/// Whole names without an extension and without a dot in front that say that a file contains secrets.
 #[rustfmt::skip]
 pub(super) const BARE: &[&str] = &[
     "apikey", "credentials", "creds", "htpasswd", "passphrase", "password", "passwords", "secret", "secrets",

@@ -1,8 +1,9 @@
-//! What a name says: that a file holds secrets, that it is not text, or that tools built what is in a folder.
+//! Draws conclusions from names: whether a file contains secrets, whether it is not text, and whether tools built the
+//! content of a folder.
 //!
-//! A name is no proof, but it is known before anything is opened. The list of secrets errs towards refusing, since a
+//! A name is no proof, but it is known before a file is opened. In case of doubt, a file counts as secret, because a
 //! text that was sent to another model can't be taken back. Names are compared in lower case, because some file systems
-//! don't distinguish cases. The other names of a hard link are looked for in `linked.rs`.
+//! don't distinguish cases. The other names of a hard link are searched in `linked.rs`.
 
 mod families;
 mod secret;
@@ -14,13 +15,14 @@ use std::sync::LazyLock;
 use super::refusal::Refusal;
 use tiro_redact::Redactor;
 
-/// Shorter names are not looked through. Arbitrary: tokens are longer, and most names of a large folder are shorter.
+/// Shorter names are not searched for secrets. Arbitrary: tokens are longer, and most names in a large folder are
+/// shorter.
 const SHORTEST_SECRET: usize = 12;
 
 /// Folders whose content is refused.
 const SECRET_FOLDERS: &[&str] = &[".aws", ".azure", ".gcloud", ".gnupg", ".kube", ".password-store", ".ssh"];
 
-/// Folders in which tools put what they install, build or keep for themselves.
+/// Folders with files that tools install, build or keep for themselves.
 const BUILT_FOLDERS: &[&str] = &[
     ".gradle",
     ".mypy_cache",
@@ -37,7 +39,7 @@ const BUILT_FOLDERS: &[&str] = &[
     "node_modules",
 ];
 
-/// Further names of such folders, which some projects give to folders of sources.
+/// Further names of such folders. Some projects give these names to folders with sources.
 const MAYBE_BUILT_FOLDERS: &[&str] = &["build", "dist", "target", "venv"];
 
 /// Extensions of files that are not text.
@@ -109,8 +111,8 @@ pub(super) fn is_secret_folder(name: &OsStr) -> bool {
     check_folder_name(name) == Err(Refusal::Secret)
 }
 
-/// Returns whether the name of the folder `path` says that tools installed or built what is in it. If the project lists
-/// what is to be ignored, an ambiguous name says nothing.
+/// Returns whether the name of the folder `path` says that tools installed or built its content. If the project has
+/// lists of ignored files, an ambiguous name is not enough.
 pub(super) fn is_built(path: &Path, is_listed: bool) -> bool {
     let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
     BUILT_FOLDERS.contains(&name) || (!is_listed && MAYBE_BUILT_FOLDERS.contains(&name))
@@ -157,8 +159,8 @@ pub(super) fn check_no_secret(path: &Path) -> Result<(), Refusal> {
     }
 }
 
-/// Returns whether a name is or contains a secret, such as a token. Names are shown, sent and stored as they are, since a file
-/// is found again by them; so they can't be replaced as secrets in texts are.
+/// Returns whether a name is or contains a secret, such as a token. Names can't be redacted like texts: they are shown,
+/// sent and stored unchanged, because files are found again by their names.
 fn has_secret(name: &str) -> bool {
     static REDACTOR: LazyLock<Redactor> = LazyLock::new(Redactor::blank);
     name.len() >= SHORTEST_SECRET && !REDACTOR.redact(name).found.is_empty()

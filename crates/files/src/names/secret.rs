@@ -1,8 +1,8 @@
-//! Families of file names that say that a file holds secrets.
+//! Recognises file names that say that a file contains secrets, by families of such names.
 //!
 //! A name is compared in lower case and without the endings of backups. It is divided into words at `.`, `-`, `_` and
-//! spaces, and before a capital letter. A file of sources, such as `src/env.rs` or `passwords.py`, is in no family; nor is
-//! a sample, such as `.env.example`.
+//! spaces, and before capital letters. Source files, such as `src/env.rs` or `passwords.py`, and samples, such as
+//! `.env.example`, are in no family.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use super::families::{
     VARIABLES, WORDS,
 };
 
-/// Returns whether the file at `path`, relative to a root, holds secrets by its name.
+/// Returns whether the file at `path`, which is relative to a root, contains secrets according to its name.
 pub(super) fn is_secret(path: &Path) -> bool {
     let written =
         |path: &Path| path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
@@ -40,7 +40,7 @@ pub(super) fn is_secret(path: &Path) -> bool {
     is_environment(file, extension) || is_history(file) || (!is_text && says_secret(file, extension, &words))
 }
 
-/// Removes what programs and people add to the name of a backup.
+/// Removes the additions of programs and people to the name of a backup.
 fn without_backup(name: &str) -> &str {
     let mut name = name.trim_matches('#').trim_start_matches(".#");
     loop {
@@ -61,7 +61,7 @@ fn without_backup(name: &str) -> &str {
     }
 }
 
-/// Divides a name into its words, in lower case. A capital letter after a small one begins a word too.
+/// Divides a name into its words, in lower case. A capital letter after a lower-case letter begins a word too.
 fn words(name: &str) -> Vec<String> {
     let mut divided = String::new();
     let mut is_after_small = false;
@@ -75,8 +75,8 @@ fn words(name: &str) -> Vec<String> {
     divided.split(['.', '-', '_', ' ', '(', ')']).filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
-/// Returns whether the name is that of a key, or of a store of keys, also with something before or after it.
-/// `cacert.pem` has certificates of authorities, which everyone may read.
+/// Returns whether the name belongs to a key or a store of keys. Other words may be before or after the name of the
+/// key. `cacert.pem` is no key: it has certificates of authorities, which everyone may read.
 fn is_key(file: &str, extension: Option<&str>, words: &[&str]) -> bool {
     let is_named = |word: &&str| ALGORITHMS.contains(word);
     let mut parts = file.split('.');
@@ -95,20 +95,20 @@ fn is_key(file: &str, extension: Option<&str>, words: &[&str]) -> bool {
         || (file.starts_with("id_") && is_bare_key())
 }
 
-/// Returns whether the name is that of a file of environment variables.
+/// Returns whether the name belongs to a file of environment variables.
 fn is_environment(file: &str, extension: Option<&str>) -> bool {
     let may_end = extension.is_some_and(|extension| VARIABLES.contains(&extension));
     let ends_in_env = |part: &str| may_end && (part.ends_with("-env") || part.ends_with("_env"));
     let is_last = |part: &str| part == "env" || part == "envrc" || ends_in_env(part);
     let begins = [".env_", ".env-", ".env "].iter().any(|begin| file.starts_with(begin));
     let mut parts: Vec<&str> = file.split('.').collect();
-    // `env` alone, and a word that ends in it, is the name of a program or a folder.
+    // `env` without a dot, or a word that ends in `env`, is the name of a program or a folder.
     let is_bare = parts.len() == 1;
     parts.retain(|part| !part.is_empty());
     begins || (!is_bare && parts.into_iter().any(is_last))
 }
 
-/// Returns whether the name is that of a file in which a shell or another program keeps its commands.
+/// Returns whether the name belongs to a file in which a shell or another program records commands.
 fn is_history(file: &str) -> bool {
     let program = file.strip_suffix("_history").or_else(|| file.strip_suffix("-history"));
     program.is_some_and(|program| {
@@ -117,7 +117,7 @@ fn is_history(file: &str) -> bool {
     })
 }
 
-/// Returns whether a file of data, or one without an extension, says that it holds secrets.
+/// Returns whether the name of a data file, or of a file without an extension, says that it contains secrets.
 fn says_secret(file: &str, extension: Option<&str>, words: &[&str]) -> bool {
     let bare = file.trim_start_matches('.');
     let singular = |word: &'_ str| {
@@ -143,7 +143,7 @@ fn says_secret(file: &str, extension: Option<&str>, words: &[&str]) -> bool {
     is_token || has_pair || words.iter().any(|word| WORDS.contains(word))
 }
 
-/// Returns whether a file with this extension, or without one, holds data.
+/// Returns whether a file with this extension is a data file. A file without an extension counts as one.
 fn is_data(extension: Option<&str>) -> bool {
     extension.is_none_or(|extension| DATA.contains(&extension))
 }
