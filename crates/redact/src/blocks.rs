@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// Returns the blocks from `<private>` to `</private>`; `tags` are the places where a tag may begin.
+/// Returns the blocks from `<private>` to `</private>`. `tags` are the places where a tag may begin.
 ///
 /// Blocks may be nested. A block without an end tag extends to the end of the text.
 pub(super) fn private(text: &[u8], tags: &[usize]) -> Vec<Range<usize>> {
@@ -34,8 +34,8 @@ pub(super) fn private_content(block: &[u8]) -> &[u8] {
     &block[start..end]
 }
 
-/// Returns whether the private tag at `start` is an end tag, and where this tag ends. Returns `None` if there is no
-/// private tag at `start`.
+/// Returns whether the private tag at `start` is an end tag, and the place where the tag ends. Returns `None` if there
+/// is no private tag at `start`.
 fn private_tag(text: &[u8], start: usize) -> Option<(bool, usize)> {
     let escaped = text[start] == b'\\';
     let mut at = start + if escaped { 6 } else { 1 };

@@ -1,11 +1,12 @@
 //! Finds the copies of a secret in the same text.
 //!
-//! A text often has a secret twice: once beside a name that says what it is, and once without a name, as in output, in
-//! a table or in an answer. Only copies of values that can't be words are found: they have sixteen bytes or more and
-//! look random, and a rule recognised them by more than their place in a sentence. A copy has the edges of a word.
+//! A text often contains a secret twice: once beside a name that says what it is, and once without a name, as in
+//! output, in a table or in an answer. Copies are searched only for values that can't be words. Such values have at
+//! least sixteen bytes and look random, and a rule recognised them by more than their place in a sentence. A copy must
+//! begin and end like a word.
 //!
-//! The first sixteen bytes of each value are kept in a table, and the text is compared with the table where a word
-//! begins. So the time is linear, whatever the number of secrets.
+//! The first sixteen bytes of each value are kept in a table. Wherever a word begins in the text, it is looked up in
+//! this table. So the time is linear in the length of the text, and independent of the number of secrets.
 
 use std::collections::HashMap;
 
@@ -14,7 +15,7 @@ use super::form::{Makeup, is_generated, is_stand_in, looks_random};
 use super::mark::Span;
 use super::rules::{Scanner, Shape};
 
-/// Where the copies of a secret are replaced.
+/// The places where copies of a secret are replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Places {
     /// In the whole text.
@@ -23,16 +24,17 @@ pub(super) enum Places {
     After,
 }
 
-/// How many bytes of a value are in the table.
+/// The number of bytes of a value that are in the table.
 const HEAD: usize = 16;
 
-/// The maximum number of values with the same [`HEAD`]. Someone could craft a text with many.
+/// The maximum number of values with the same first [`HEAD`] bytes. It is limited because someone could craft a text
+/// with many.
 const ALIKE: usize = 8;
 
 /// The maximum number of bytes of a value.
 const LONGEST: usize = 8192;
 
-/// Returns the copies of the secrets at `spans` that are outside of `spans`. `spans` are in order.
+/// Returns the copies of the secrets at `spans`, except those within `spans`. `spans` must be in order.
 pub(super) fn copies(text: &[u8], spans: &[Span], places: Places) -> Vec<Span> {
     let mut values: HashMap<[u8; HEAD], Vec<&Span>> = HashMap::new();
     for span in spans.iter().filter(|span| is_certain(span, &text[span.range.clone()])) {
@@ -75,7 +77,7 @@ fn head(text: &[u8], at: usize) -> Option<[u8; HEAD]> {
     text.get(at..at + HEAD)?.try_into().ok()
 }
 
-/// Returns the longest of the values `alike` whose copy is at `at`.
+/// Returns the longest of the values `alike` of which a copy is at `at`.
 fn copied(text: &[u8], at: usize, alike: &[&Span], places: Places) -> Option<Span> {
     let copy = |span: &&Span| {
         let value = &text[span.range.clone()];

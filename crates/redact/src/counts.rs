@@ -11,7 +11,7 @@ pub struct Redaction {
     pub count: usize,
 }
 
-/// Converts `found`, pairs of a rule and its count, to the form that answers use.
+/// Converts `found`, which has pairs of a rule and its count, to the form that answers use.
 pub fn redactions(found: Vec<(String, usize)>) -> Vec<Redaction> {
     found.into_iter().map(|(rule, count)| Redaction { rule, count }).collect()
 }

@@ -1,14 +1,14 @@
-//! Finds text that is encoded once in base64 or hexadecimal.
+//! Finds text that is encoded once, in base64 or hexadecimal.
 //!
-//! One byte in every [`LEAST`] is examined. This finds every run, since a run has at least [`LEAST`] bytes. A run
-//! is decoded only if its beginning decodes to text, which random bytes hardly ever do.
+//! One byte in every [`LEAST`] is examined. This finds every run, because a run has at least [`LEAST`] bytes. A run is
+//! decoded only if its beginning decodes to text, which is hardly ever so for random bytes.
 
 use std::ops::Range;
 
-/// The minimum number of bytes that a run may have.
+/// The minimum number of bytes of a run.
 const LEAST: usize = 24;
 
-/// The minimum number of bytes that a line of base64 must have for the base64 to continue on the next line.
+/// Base64 may continue on the next line only if the line has at least this many bytes.
 const LINE: usize = 60;
 
 /// Finds each run in `text` whose beginning decodes to text, and calls `look` with the range of the run and its

@@ -1,11 +1,11 @@
 //! Finds secrets. One Aho–Corasick pass finds the literals of all rules, and the rules of each literal are checked
 //! where it was found.
 //!
-//! Besides, every 24th byte is examined for encoded text (`encoded`), and every 47th for the words of a wallet's
-//! recovery phrase (`phrases`). A text with invisible characters is scanned a second time without them. A rule
-//! reads a bounded number of bytes around a literal (see [`rules`]), so the time is linear in the text. The
-//! automaton is built at first use and shared by the process. The DFA of a rule takes some kilobytes. It is built
-//! when one of the rule's literals is first found, which for most rules never happens.
+//! In addition, every 24th byte is examined for encoded text (`encoded`), and every 47th byte for the words of a
+//! wallet's recovery phrase (`phrases`). A text with invisible characters is scanned a second time without them. A rule
+//! reads a bounded number of bytes around a literal (see [`rules`]), so the time is linear in the length of the text.
+//! The automaton is built at its first use, and shared by the whole process. The DFA of a rule takes some kilobytes. It
+//! is built when a literal of the rule is found for the first time, which never happens for most rules.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -41,17 +41,17 @@ pub(super) fn scan(text: &str, places: Places) -> Vec<Span> {
 static ENGINE: LazyLock<Engine> = LazyLock::new(Engine::build);
 
 struct Engine {
-    /// Finds the first [`HEAD`] bytes of each literal. With so few bytes the automaton is small enough to stay in
-    /// the processor's cache.
+    /// The automaton that finds the first [`HEAD`] bytes of each literal. With so few bytes, it is small enough to stay
+    /// in the processor's cache.
     heads: AhoCorasick,
-    /// For each head, the literals that begin with it, each with the number of its rule. The literal by which marks
-    /// are found has no rule.
+    /// For each head, the literals that begin with it, each with the number of its rule. Only the literal that finds
+    /// marks has no rule.
     literals: Vec<Vec<(String, Option<u16>)>>,
     rules: Vec<&'static Rule>,
     machines: Vec<OnceLock<Option<Machine>>>,
 }
 
-/// How many bytes of a literal are in the automaton. With whole literals a scan takes twice as long.
+/// The number of bytes of a literal that are in the automaton. With whole literals, a scan takes twice as long.
 const HEAD: usize = 7;
 
 type Machine = dense::DFA<Vec<u32>>;
@@ -95,7 +95,7 @@ impl Engine {
         let key = self.rule("provider-key");
         found.spans.extend(provided::keys(text).into_iter().map(|range| Span { range, rule: key }));
         encoded::runs(text, |range, bytes| {
-            // Replace the whole run, since a part of it could still be decoded.
+            // The whole run is replaced, because a remaining part of it could still be decoded.
             let inner = merged(self.read(bytes));
             let rule = inner.iter().map(|span| span.rule).max_by_key(|rule| rule.rank());
             found.spans.extend(rule.map(|rule| Span { range, rule }));
@@ -267,7 +267,7 @@ impl Engine {
     }
 }
 
-/// Endings of the names of images. Such a name may contain a hash after a word, as in `favicon.ico-….png`.
+/// Extensions of images. The name of an image may contain a hash after a word, as in `favicon.ico-….png`.
 const IMAGES: [&str; 6] = [".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp"];
 
 /// Builds the DFA of a pattern.
@@ -292,8 +292,8 @@ struct Findings {
     read_until: Vec<usize>,
 }
 
-/// Merges overlapping secrets into one. It gets the rule of the highest rank, if possible a rule that doesn't guess.
-/// Leaves out secrets that overlap a mark of an earlier redaction, unless they are whole blocks.
+/// Merges overlapping secrets into one. The merged secret gets the rule of the highest rank, if possible a rule that
+/// doesn't guess. Secrets that overlap a mark of an earlier redaction are left out, unless they are whole blocks.
 fn merged(found: Findings) -> Vec<Span> {
     let Findings { mut spans, marks, .. } = found;
     spans.retain(|span| span.rule.rank() >= BLOCK_RANK || !touches(&marks, &span.range));
@@ -340,8 +340,8 @@ fn spellings(word: &str) -> impl Iterator<Item = String> {
     [word.to_ascii_lowercase(), word.to_ascii_uppercase(), capitalised].into_iter()
 }
 
-/// Returns whether the bytes before `start` and after `end` show that the text between them is a part of base64,
-/// not of a URL.
+/// Returns whether the text from `start` to `end` is a part of base64, judged by the bytes before and after it. A part
+/// of a URL is not.
 fn in_base64(text: &[u8], start: usize, end: usize) -> bool {
     let beside =
         start > 0 && b"+/".contains(&text[start - 1]) && text.get(end).is_some_and(|b| b"+/=".contains(b));
@@ -357,9 +357,8 @@ fn in_base64(text: &[u8], start: usize, end: usize) -> bool {
     !path
 }
 
-/// Returns the beginning of the run of bytes that ends at `end`; `kind` holds for each byte of the run. Returns
-/// `None` if the run is empty. For a run of more than `most` bytes, returns `end - most`, or `None` if no token
-/// may begin there.
+/// Returns the beginning of the run of bytes that ends at `end` and for which `kind` is true. Returns `None` if the run
+/// is empty. For a run of more than `most` bytes, returns `end - most`, or `None` if no token may begin there.
 fn run_before(text: &[u8], end: usize, most: usize, kind: impl Fn(u8) -> bool) -> Option<usize> {
     let run = text[..end].iter().rev().take(most + 1).take_while(|b| kind(**b)).count();
     let mut start = end - run.min(most);

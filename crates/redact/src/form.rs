@@ -1,9 +1,9 @@
-//! Judges the form of a string: computes its entropy, and decides whether it looks random, generated or like words.
+//! Judges the form of a string. Computes its entropy, and decides whether it looks random, generated, or like words.
 //!
-//! Entropy does not suffice to distinguish a key from words: sixteen letters of English and sixteen of a key differ
-//! by half a bit. Pairs of letters do distinguish them. A table has the rare pairs: 40% of all possible pairs, but
-//! only 1.6% of the pairs that occur in Rust sources and their prose. If a part of a string has few rare pairs, it
-//! counts as a word. If few letters of a string are in such words, the string looks random.
+//! Entropy is not enough to distinguish a key from words: the entropies of sixteen letters of English and of sixteen
+//! letters of a key differ by half a bit. Pairs of letters are enough. A table has the rare pairs. They are 40% of all
+//! possible pairs, but only 1.6% of the pairs in Rust sources and their prose. If a part of a string has few rare
+//! pairs, it counts as a word. If few letters of a string are in such words, the string looks random.
 
 pub(super) use super::template::{is_stand_in, is_template};
 
@@ -17,7 +17,7 @@ pub(super) fn entropy(bytes: &[u8]) -> f32 {
     counts.iter().filter(|&&n| n > 0).map(|&n| n as f32 / total).map(|p| -p * p.log2()).sum()
 }
 
-/// How many bytes of each kind a string has.
+/// The numbers of bytes of each kind in a string.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Makeup {
     /// Lower-case letters.
@@ -80,7 +80,7 @@ pub(super) fn looks_random(text: &[u8], least: usize) -> bool {
     let words = words(text);
     if makeup.digits > 0 {
         let plain = letters + makeup.digits;
-        // A name of lower-case words that are joined by `_` or `-` has few digits.
+        // Names of lower-case words joined by `_` or `-` have few digits.
         let name = makeup.joiners > 0 && makeup.upper == 0 && makeup.digits * 6 < plain;
         let most = if makeup.digits * 4 >= plain { 17 } else { 13 };
         !name && letters * 6 >= plain && words.letters * 20 <= letters * most && makeup.joiners * 4 <= plain
@@ -142,8 +142,8 @@ pub(super) fn is_wordy(text: &[u8]) -> bool {
     letters >= 5 && words(text).letters * 2 > letters
 }
 
-/// Returns how often the kind of byte changes within `text`. It seldom changes in words, but at about every other
-/// byte in generated passwords.
+/// Returns how often the kind of byte changes within `text`. In words it seldom changes, but in generated passwords it
+/// changes at about every other byte.
 fn changes(text: &[u8]) -> usize {
     let kind = |b: u8| match b {
         b'a'..=b'z' => 0,
@@ -159,7 +159,7 @@ fn counts_up(text: &[u8]) -> bool {
     text.windows(7).any(|run| run.windows(2).all(|pair| pair[0].checked_add(1) == Some(pair[1])))
 }
 
-/// Returns whether `text` has few different bytes, as `xxxxxxxx`, `********` and `12121212` have.
+/// Returns whether `text` has few different bytes, like `xxxxxxxx`, `********` and `12121212`.
 pub(super) fn is_monotonous(text: &[u8]) -> bool {
     let mut seen = 0u128;
     for byte in text {
@@ -216,8 +216,8 @@ fn is_rare(first: u8, second: u8) -> bool {
     RARE_PAIRS[index(first)] >> index(second) & 1 == 1
 }
 
-/// For each first letter, the second letters with which it forms a rare pair. A pair is rare if fewer than 2 of
-/// 10,000 pairs in words are this pair. Each second letter is a bit; the lowest bit is `a`.
+/// For each first letter, the second letters with which it forms a rare pair. A pair is rare if it makes up fewer than
+/// 2 of 10,000 pairs in words. Each second letter is a bit; the lowest bit is `a`.
 #[rustfmt::skip]
 const RARE_PAIRS: [u32; 26] = [
     0x2014290, 0x2e1a4e0, 0x2c10200, 0x2810680, 0x2000200, 0x2e10680, 0x3e1062e, 0x2a186e2, 0x1510380,

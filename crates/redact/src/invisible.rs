@@ -1,4 +1,4 @@
-//! Finds secrets that have invisible characters inside, by scanning the text without these characters.
+//! Finds secrets that contain invisible characters, by scanning the text without these characters.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -8,13 +8,13 @@ use aho_corasick::AhoCorasick;
 use super::mark::Span;
 
 /// The minimum number of bytes that are scanned on each side of an invisible character. If the line is longer, the scan
-/// extends to the boundary of the line, but to at most twice as many bytes.
+/// extends to the boundary of the line, but at most to twice this number of bytes.
 const AROUND: usize = 256;
 
 /// The maximum number of bytes between an invisible character within the name of a secret and the secret itself.
 const NAME: usize = 80;
 
-/// Returns the secrets that `scan` finds in `text` only when its invisible characters are removed.
+/// Returns the secrets that `scan` finds only after the invisible characters of `text` are removed.
 ///
 /// Scans around each invisible character that is beside visible ASCII. This excludes the invisible characters of
 /// emoji.
@@ -93,10 +93,11 @@ fn places(text: &str) -> Vec<Range<usize>> {
     places
 }
 
-/// Returns the ranges of the escape sequences of terminals in `text`: of colours and cursors (`ESC [ … m`) and of
-/// titles and links (`ESC ] … BEL`). The escape character may be written out, as in `\\x1b[0m`.
+/// Returns the ranges of the escape sequences of terminals in `text`. They set colours and move the cursor
+/// (`ESC [ … m`), or set titles and links (`ESC ] … BEL`). The escape character may be written out, as in `\\x1b[0m`.
 fn escapes(text: &[u8]) -> Vec<Range<usize>> {
-    // The signs of plain ASCII begin with three bytes, for which the search is several times as fast.
+    // The ASCII signs begin with only three different bytes. For so few, the search is several times as fast, so they
+    // have a separate automaton.
     let build = |signs: &[&str]| AhoCorasick::new(signs).expect("a few short strings fit an automaton");
     static PLAIN: OnceLock<AhoCorasick> = OnceLock::new();
     static ALL: OnceLock<AhoCorasick> = OnceLock::new();
@@ -128,13 +129,13 @@ fn escapes(text: &[u8]) -> Vec<Range<usize>> {
     places
 }
 
-/// How escape sequences of terminals begin. The first is outside ASCII.
+/// The beginnings of escape sequences of terminals. The first one is outside ASCII.
 const ESCAPES: &[&str] = &[
     "\u{9b}", "\x1b[", "\x1b]", "\\x1b[", "\\x1B[", "\\033[", "\\u001b[", "\\u001B[", "\\e[", "^[[",
     "\\u{1b}[",
 ];
 
-/// How many bytes are checked at once for characters outside ASCII.
+/// The number of bytes that are checked at once for characters outside ASCII.
 const PIECE: usize = 64;
 
 /// Returns whether `character` is a soft hyphen, joiner, direction mark, invisible operator, variation selector or tag.
@@ -157,16 +158,16 @@ fn is_hidden(character: char) -> bool {
 /// A text without its invisible characters.
 struct Visible {
     text: Vec<u8>,
-    /// For each removed character, the offset in `text` where it was, and how many bytes were removed in all up to
-    /// its end.
+    /// For each removed character, the offset in `text` where it was, and the total number of bytes removed up to its
+    /// end.
     left_out: Vec<(usize, usize)>,
     /// The offset of this text in the whole text.
     start: usize,
 }
 
 impl Visible {
-    /// Returns `text` without the characters at `places`. `start` is where `text` begins in the whole text, and
-    /// `places` are ranges of the whole text.
+    /// Returns `text` without the characters at `places`. `start` is the place where `text` begins in the whole text,
+    /// and `places` are ranges of the whole text.
     fn of(text: &[u8], start: usize, places: &[Range<usize>]) -> Visible {
         let mut visible = Visible { text: Vec::with_capacity(text.len()), left_out: Vec::new(), start };
         let (mut end, mut out) = (0, 0);

@@ -1,33 +1,35 @@
-//! Removes secrets from text. This is the first step of every write, and the last step before text leaves the
+//! Removes secrets from text.
 
 #![allow(rustdoc::private_intra_doc_links, reason = "the documentation is built with private items")]
-//! program.
+//! Every write begins with this step, and it is the last step before text leaves the program.
 //!
 //! [`Redactor::redact`] replaces each secret by a mark, `[REDACTED:<rule>:<digits>]`. A table lists the kinds of
 //! secrets ([`rules()`]). One pass over the text finds the literals of all rules, and a rule is checked only at its
 //! literals (`engine`).
 //!
-//! Equal secrets in one conversation get equal digits, so marks could be used to test guesses: someone stores a
-//! guess and compares its mark. Two things limit that. First, the digits are a keyed hash. The key is derived from
-//! the installation's secret, the project and the conversation (or the memory's name, if it belongs to no
-//! conversation). So marks of different conversations agree only by chance, once in 4,096 times. Second, there are
-//! only three digits, so within a conversation one wrong guess in 4,096 has the right digits. Still, someone who
-//! can write to a conversation and read its marks can rule out most wrong guesses there. Text that leaves the
-//! program without being stored (errors, requests to models) has marks with the digits `000`. Marks of eight
-//! digits, which an earlier version wrote, are recognised.
+//! Equal secrets in one conversation get equal digits. So someone could test a guess by storing it and comparing the
+//! marks. Two properties limit this. First, the digits are a keyed hash. The key is derived from the installation's
+//! secret, the project and the conversation (or from the memory's name, if the memory belongs to no conversation). So
+//! marks of different conversations agree only by chance, once in 4,096 times. Second, there are only three digits, so
+//! within a conversation one wrong guess in 4,096 has the right digits. Still, someone who can write to a conversation
+//! and read its marks can rule out most wrong guesses there. Text that leaves the program without being stored (errors,
+//! requests to models) has marks with the digits `000`. Marks of eight digits, which an earlier version wrote, are
+//! recognised.
 //!
-//! This module promises four things, and a test checks each: redacting again changes nothing; a secret is replaced
-//! as a whole, such as a key with its body; the time is linear in the length of any text; and all other bytes stay
-//! as they are.
+//! This crate has four promises, and a test checks each of them: redacting a text again changes nothing; a secret is
+//! replaced as a whole, for example a key with its body; the time is linear in the length of any text; all other bytes
+//! stay unchanged.
 //!
-//! A random-looking secret is replaced wherever the text has it again, even where nothing tells what it is (`copies`).
+//! If a random-looking secret occurs again in the text, this copy is replaced too, even if nothing beside the copy says
+//! that it is a secret (`copies`).
 //!
-//! Where a name and its value are apart, the structure of the text says where a secret may be (`structure`): tables,
-//! members of objects, output of commands, logins, sentences. The shape of the value decides (`shape`).
+//! If a name and its value are not next to each other, the structure of the text (a table, an object, the output of a
+//! command, a login, a sentence) says where a secret may be (`structure`). The shape of a value decides whether it is a
+//! secret (`shape`).
 //!
-//! This module does not judge meaning: if only the meaning of a text is private, its author has to mark it with
-//! `<private>` … `</private>`. Secrets are found even if they have invisible characters inside or are encoded once in
-//! base64 or hexadecimal, but not if they are encoded twice, compressed or encrypted.
+//! This crate does not judge meaning. If only the meaning of a text is private, its author has to mark it with
+//! `<private>` … `</private>`. Secrets are found even if they contain invisible characters, or are encoded once in
+//! base64 or hexadecimal. They are not found if they are encoded twice, compressed or encrypted.
 
 mod assignment;
 mod blocks;
@@ -62,21 +64,21 @@ pub use rules::rules;
 use rules::{Scanner, Shape};
 pub use stream::Stream;
 
-/// Returns in how many places of `text` a mark stands for a secret.
+/// Returns the number of marks of secrets in `text`.
 pub fn marks(text: &str) -> usize {
     let starts = text.match_indices(mark::MARK).map(|(start, _)| start);
     starts.filter(|start| mark::mark_at(text.as_bytes(), *start).is_some()).count()
 }
 
-/// Returns `text` with each secret replaced by a mark that names only its rule, as in `[REDACTED:github-token]`: errors and
-/// logs show no digits that a reader could compare with those of guessed secrets.
+/// Returns `text` with each secret replaced by a mark that names only its rule, as in `[REDACTED:github-token]`. Errors
+/// and logs show no digits, because a reader could compare them with the digits of guessed secrets.
 pub fn without_secrets(text: &str) -> String {
     mark::naming_rules(&Redactor::blank().redact(text).text)
 }
 
 /// Replaces secrets by marks that can be compared within one conversation.
 ///
-/// A redactor is cheap to make and to clone: the rules are compiled once per process, at first use.
+/// A redactor is cheap to make and to clone, because the rules are compiled only once per process, at their first use.
 #[derive(Clone)]
 pub struct Redactor {
     /// The key of the hash from which the digits are taken; `None` if all marks have the digits `000`.
@@ -105,21 +107,21 @@ impl Redactor {
         Redactor { key }
     }
 
-    /// Returns `text` with its secrets replaced, and how many secrets each rule found. The text is borrowed if it
-    /// has no secrets.
+    /// Returns `text` with its secrets replaced, and how many secrets each rule found. If the text has no secrets, it
+    /// is borrowed.
     ///
     /// Redacting the result again changes nothing.
     pub fn redact<'t>(&self, text: &'t str) -> Redacted<'t> {
         self.redact_at(text, Places::All)
     }
 
-    /// Redacts `text` as [`Redactor::redact`] does, but replaces the copies of its secrets only at `places`.
+    /// Like [`Redactor::redact`], but replaces copies of secrets only at `places`.
     fn redact_at<'t>(&self, text: &'t str, places: Places) -> Redacted<'t> {
         let mut redacted = Cow::Borrowed(text);
         let mut counts = BTreeMap::new();
-        // A replacement can turn the text beside the mark into a secret, for example after `password=` if only a
-        // part of the value was replaced. A second pass finds it. The number of passes is limited because someone
-        // could craft a text that needs many.
+        // After a replacement, the text beside the mark can look like a secret, for example if only a part of the value
+        // after `password=` was replaced. A second pass finds such a text. The number of passes is limited because
+        // someone could craft a text that needs many.
         for _ in 0..PASSES {
             let spans = engine::scan(&redacted, places);
             if spans.is_empty() {
@@ -160,10 +162,12 @@ impl Redactor {
     }
 }
 
-/// Increased if the scanners or the engine change what they find; the table of rules is hashed.
+/// The version of the engine. It is increased if the scanners or the engine find other secrets than before. Changes of
+/// the rules need no new version, because the table of rules is hashed.
 const ENGINE_VERSION: u8 = 4;
 
-/// Returns a number that changes with the rules: a text that was redacted under another number may still contain a secret.
+/// Returns a number that changes whenever the rules change. A text that was redacted under another number may still
+/// contain a secret.
 pub fn version() -> u32 {
     static VERSION: LazyLock<u32> = LazyLock::new(|| {
         let mut hasher = blake3::Hasher::new();
@@ -197,7 +201,7 @@ fn without_digits(text: &str) -> String {
     left + &text[end..]
 }
 
-/// The output doesn't contain the key.
+/// The debug output doesn't contain the key.
 impl std::fmt::Debug for Redactor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Redactor").finish_non_exhaustive()
@@ -222,5 +226,5 @@ pub struct Finding {
     pub count: usize,
 }
 
-/// The maximum number of passes over a text. Two have been enough for every text so far.
+/// The maximum number of passes over a text. Two passes have been enough for every text so far.
 const PASSES: usize = 8;

@@ -1,4 +1,4 @@
-//! The secrets that were found, and the marks that replace them.
+//! Found secrets, and the marks that replace them.
 
 use std::ops::Range;
 
@@ -16,14 +16,14 @@ pub(super) struct Span {
 /// The beginning of a mark.
 pub(super) const MARK: &str = "[REDACTED:";
 
-/// How many hexadecimal digits a mark has; see [`super`] for why they are so few.
+/// The number of hexadecimal digits of a mark. The documentation of [`super`] says why there are so few.
 pub(super) const DIGITS: usize = 3;
 
-/// How many hexadecimal digits a mark of an earlier version has.
+/// The number of hexadecimal digits of a mark of an earlier version.
 const FORMER_DIGITS: usize = 8;
 
-/// Returns the range of the mark at `start`. Returns `None` if the text there lacks the id of a rule or the digits
-/// of a mark.
+/// Returns the range of the mark at `start`. Returns `None` if the text there has no id of a rule, or no digits of a
+/// mark.
 pub(super) fn mark_at(text: &[u8], start: usize) -> Option<Range<usize>> {
     let id = start + MARK.len();
     let colon = id + text[id..].iter().take(48).position(|&b| b == b':')?;

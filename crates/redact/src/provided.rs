@@ -1,5 +1,5 @@
-//! Remembers the keys of configured providers while the process runs, so that they are found wherever they appear: as
-//! they are, in base64, in hexadecimal, or escaped as in an address.
+//! Remembers the keys of configured providers while the process runs, so that they are found in any text. They are
+//! found in plain form, in base64, in hexadecimal, and escaped as in a URL.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,7 +9,7 @@ use aho_corasick::{AhoCorasick, MatchKind};
 
 use super::form::{is_stand_in, is_wordy};
 
-/// The minimum number of bytes of a key. A shorter one could be an ordinary word.
+/// The minimum number of bytes of a key. A shorter key could be an ordinary word.
 const LEAST: usize = 12;
 
 static KEYS: RwLock<Keys> = RwLock::new(Keys { keys: Vec::new(), forms: None });
@@ -24,7 +24,7 @@ struct Keys {
 }
 
 /// Remembers `key`, so that it is redacted in every text from now on. A key that could be an ordinary word or a
-/// placeholder, as local servers accept, is not remembered.
+/// placeholder, such as local servers accept, is not remembered.
 pub fn remember(key: &str) {
     let ordinary =
         key.len() < LEAST || is_stand_in(key.as_bytes()) || key.len() < 32 && is_wordy(key.as_bytes());
@@ -41,7 +41,8 @@ pub fn remember(key: &str) {
     COUNT.store(keys.keys.len(), Ordering::Release);
 }
 
-/// Returns how many keys are remembered. A text that was clean before may contain a key that was remembered since.
+/// Returns how many keys are remembered. If this number has grown, a text that was clean before may now contain a
+/// remembered key.
 pub fn remembered() -> usize {
     COUNT.load(Ordering::Acquire)
 }
@@ -56,7 +57,7 @@ pub(super) fn keys(text: &[u8]) -> Vec<Range<usize>> {
     found.collect()
 }
 
-/// Returns the forms in which `key` is looked for.
+/// Returns the forms of `key` that are searched.
 fn forms(key: &[u8]) -> Vec<Vec<u8>> {
     let hex = |upper: bool| {
         let digit = |byte: &u8| if upper { format!("{byte:02X}") } else { format!("{byte:02x}") };
@@ -70,8 +71,8 @@ fn forms(key: &[u8]) -> Vec<Vec<u8>> {
     };
     let word = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
     let mut forms = vec![key.to_vec(), hex(false), hex(true), escaped(&word, "%")];
-    // In base64, the bytes before a key decide at which of three places of a group the key begins. Characters that also
-    // hold bits of a neighbour are left out.
+    // In base64, a key can begin at each of three places of a group, depending on the bytes before it. Characters that
+    // also contain bits of a neighbour are left out.
     for shift in 0..3 {
         let mut padded = vec![0; shift];
         padded.extend_from_slice(key);

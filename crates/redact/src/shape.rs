@@ -1,4 +1,5 @@
-//! Judges whether a string has the shape of a secret, where nothing or little beside it says what it is.
+//! Judges whether a string has the shape of a secret. This is used where little or nothing beside the string says what
+//! it is.
 
 use super::edges::is_word;
 use super::form::{
@@ -6,8 +7,8 @@ use super::form::{
 };
 use super::template::{holds, is_call};
 
-/// Returns whether `value` has a secret's shape: it looks generated or random, it is a passphrase, or it mixes
-/// letters with digits and signs and is no path.
+/// Returns whether `value` has a secret's shape: it looks generated or random, it is a passphrase, or it mixes letters
+/// with digits and signs and is not a path.
 pub(super) fn is_shaped(value: &[u8]) -> bool {
     if value.len() > 256 {
         return is_long_token(value) && !is_other(value);
@@ -29,7 +30,7 @@ pub(super) fn is_shaped(value: &[u8]) -> bool {
     shaped && !is_other(value)
 }
 
-/// Returns whether `value` has a secret's shape or is a name joined with a number, such as `maplefern482`. This is for
+/// Returns whether `value` has a secret's shape, or is a name joined with a number, such as `maplefern482`. Used for
 /// values that follow a word for a password in a sentence.
 pub(super) fn is_spoken(value: &[u8]) -> bool {
     let makeup = Makeup::of(value);
@@ -54,8 +55,9 @@ pub(super) fn is_designation(value: &[u8]) -> bool {
         || makeup.lower == 0 && makeup.digits < 3 && value.len() < 16
 }
 
-/// Returns whether `value` may be a secret where the structure of the text says that one is here: in a column of
-/// passwords, after a command that prints a secret. Words, numbers, paths, types and placeholders are no secrets.
+/// Returns whether `value` may be a secret. Used where the structure of the text says that a secret is here, for
+/// example in a column of passwords or after a command that prints a secret. Words, numbers, paths, types and
+/// placeholders are not secrets.
 pub(super) fn is_stated(value: &[u8]) -> bool {
     if !(5..=512).contains(&value.len()) {
         return false;
@@ -88,7 +90,8 @@ pub(super) fn is_stated(value: &[u8]) -> bool {
                 && !value.ends_with(b"*"))
 }
 
-/// Returns whether `value` is a passphrase: words and a number, joined by `-` or `_`, such as `fern-river-58`.
+/// Returns whether `value` is a passphrase, which consists of words and a number, joined by `-` or `_`, such as
+/// `fern-river-58`.
 pub(super) fn is_passphrase(value: &[u8]) -> bool {
     if !(8..=80).contains(&value.len())
         || !value.iter().all(|b| b.is_ascii_alphanumeric() || b"-_!#".contains(b))
@@ -111,7 +114,7 @@ pub(super) fn is_passphrase(value: &[u8]) -> bool {
             return false;
         }
     }
-    // `aes-256-cbc` has its number in the middle.
+    // A number in the middle, as in `aes-256-cbc`, is not that of a passphrase.
     let ends = |b: Option<&u8>| b.is_some_and(u8::is_ascii_digit);
     if !ends(value.last()) && !ends(value.first()) {
         return false;
@@ -122,7 +125,7 @@ pub(super) fn is_passphrase(value: &[u8]) -> bool {
         && (words >= 3 || words == 2 && (capitals == 2 || digits > 1) || capitals == 1 && digits > 2)
 }
 
-/// Returns whether `value` is a template, a reference, a call, an address or a word of examples.
+/// Returns whether `value` is a template, a reference, a call, an address, or a word that is used in examples.
 fn is_other(value: &[u8]) -> bool {
     if value.starts_with(b"^") && value.ends_with(b"$") || is_assignment(value) {
         return true;
@@ -145,7 +148,8 @@ fn is_assignment(value: &[u8]) -> bool {
 }
 
 /// Returns whether `value` is an identifier or an option: words of one case and numbers, joined by `_` or `-`, such as
-/// `SASL_NTLM_TYPE2` and `SHA-256`. A passphrase ends with a number of its own.
+/// `SASL_NTLM_TYPE2` and `SHA-256`. Some passphrases look like identifiers too, so callers check [`is_passphrase`]
+/// first.
 fn is_identifier(value: &[u8]) -> bool {
     let makeup = Makeup::of(value);
     let cased = makeup.upper == 0 || makeup.lower == 0;
@@ -184,8 +188,8 @@ fn is_version(value: &[u8]) -> bool {
         || value.contains(&b'.') && makeup.symbols == 0 && makeup.digits * 2 > makeup.letters()
 }
 
-/// Returns whether `value` looks like a hash, a UUID or a revision: hexadecimal, of a length that these have, or with the
-/// mark of a lock file.
+/// Returns whether `value` looks like a hash, a UUID or a revision. Such a value is hexadecimal and has a usual length,
+/// or begins like a hash in a lock file.
 pub(super) fn is_hash(value: &[u8]) -> bool {
     if value.starts_with(b"h1:") || value.starts_with(b"sha256-") || value.starts_with(b"sha512-") {
         return true;
@@ -201,7 +205,7 @@ pub(super) fn bare(text: &[u8], mut range: std::ops::Range<usize>) -> std::ops::
         range.start += 1;
     }
     while range.start < range.end && b"\"'`*)]},.;: \t\r".contains(&text[range.end - 1]) {
-        // A closing bracket belongs to the value if the value has the opening one.
+        // A closing bracket belongs to the value if the value contains the opening bracket.
         let open = match text[range.end - 1] {
             b')' => b'(',
             b']' => b'[',

@@ -1,18 +1,19 @@
-//! Redacts a text that arrives piece by piece, so that a secret that is split between two pieces is never shown.
+//! Redacts a text that arrives piece by piece. A secret that is split between two pieces is never shown.
 
 use super::copies::Places;
 use super::{Redacted, Redactor};
 
-/// How many bytes at the end are held back: a secret, or the name before it, may continue there.
+/// The number of bytes at the end that are held back, because a secret, or the name before it, may continue in the next
+/// piece.
 const HELD: usize = 160;
 
-/// How many bytes before the end are redacted again with each piece, as the context of the text that follows them.
+/// The number of bytes before the end that are redacted again with each piece, as context for the new text.
 const CONTEXT: usize = 8 * 1024;
 
 /// A text that arrives piece by piece.
 pub struct Stream {
     redactor: Redactor,
-    /// The text that arrived, from a line end that is at least [`CONTEXT`] bytes back.
+    /// The last part of the text that arrived. It begins at a line end at least [`CONTEXT`] bytes before the end.
     arrived: String,
     /// The part of the redacted `arrived` that was returned.
     shown: String,
@@ -24,7 +25,7 @@ impl Stream {
         Stream { redactor, arrived: String::new(), shown: String::new() }
     }
 
-    /// Takes the next piece. Returns what can be shown now, which may be empty.
+    /// Takes the next piece. Returns the text that can be shown now, which may be empty.
     pub fn piece(&mut self, piece: &str) -> String {
         self.arrived.push_str(piece);
         let end = self.arrived.len().saturating_sub(HELD);
@@ -32,7 +33,7 @@ impl Stream {
         let bytes = self.arrived.as_bytes();
         let Some((end, _)) = bytes[..end].iter().enumerate().rev().find(space) else { return String::new() };
         let (sure, whole) = (self.redact(&self.arrived[..end]).text, self.redact(&self.arrived).text);
-        // Later text may turn the text before it into a secret.
+        // The end of the text may turn the text before it into a secret.
         if !whole.starts_with(&*sure) {
             return String::new();
         }
@@ -44,15 +45,15 @@ impl Stream {
         new
     }
 
-    /// Returns the rest of the text, when nothing more arrives, and empties the stream.
+    /// Returns the rest of the text and empties the stream. Called when nothing more arrives.
     pub fn end(&mut self) -> String {
         let whole = self.redact(&self.arrived).text.into_owned();
         let shown = std::mem::take(&mut self.shown);
         self.arrived.clear();
         match whole.strip_prefix(shown.as_str()) {
             Some(rest) => rest.to_owned(),
-            // The end turned text that was shown into a secret. Only the equal beginning of both texts can be
-            // continued.
+            // The end turned a text that was already shown into a secret. Only the common beginning of both texts can
+            // be continued.
             None => {
                 let equal = shown.bytes().zip(whole.bytes()).take_while(|(a, b)| a == b).count();
                 whole.get(equal..).unwrap_or_default().to_owned()
@@ -60,12 +61,12 @@ impl Stream {
         }
     }
 
-    /// Returns `text` redacted. A copy that precedes its secret stays, since the copy may have been shown before.
+    /// Returns `text` redacted. A copy before its secret stays, because it may have been shown before.
     fn redact<'t>(&self, text: &'t str) -> Redacted<'t> {
         self.redactor.redact_at(text, Places::After)
     }
 
-    /// Forgets the beginning of the text, if it was shown and the rest is redacted in the same way without it.
+    /// Drops the beginning of the text, if it was shown and the rest is redacted in the same way without it.
     fn forget(&mut self) {
         let Some(cut) = self.arrived.len().checked_sub(CONTEXT).filter(|cut| *cut > CONTEXT) else { return };
         let Some(line) = self.arrived.as_bytes()[..cut].iter().rposition(|byte| *byte == b'\n') else {

@@ -1,8 +1,8 @@
 //! Recognises text that is used in place of a secret: templates, references, calls and the words of examples.
 //!
-//! A generated password may begin with `{`, contain `$(` or end with `>`. So a single character does not make a
-//! template; the whole form decides. A placeholder has an opening sign, a name and a closing sign; a call has a
-//! path and matching brackets.
+//! A generated password may begin with `{`, contain `$(` or end with `>`. So a single character is not enough to
+//! recognise a template; the whole form decides. A placeholder has an opening sign, a name and a closing sign; a call
+//! has a path and matching brackets.
 
 use super::edges::is_word;
 use super::form::{Makeup, is_generated, is_jumbled, is_monotonous, is_wordy, looks_random};
@@ -25,7 +25,7 @@ pub(super) fn is_stand_in(text: &[u8]) -> bool {
     STAND_INS.iter().any(|word| holds(&lower, word.as_bytes()))
 }
 
-/// Returns whether almost all of `text` is runs of eight bytes or more that count up, as in an alphabet.
+/// Returns whether almost all of `text` consists of runs of at least eight bytes that count up, as in an alphabet.
 fn is_alphabet(text: &[u8]) -> bool {
     let runs = text.chunk_by(|one, next| one.checked_add(1) == Some(*next));
     let counting: usize = runs.map(<[u8]>::len).filter(|run| *run >= 8).sum();
@@ -54,12 +54,12 @@ pub(super) fn is_template(text: &[u8]) -> bool {
         || !is_generated(text, 12) && FORMATS.iter().any(|mark| holds(text, mark.as_bytes()))
 }
 
-/// Returns whether `text` contains `part`. It compares the first bytes first, which is faster for short texts.
+/// Returns whether `text` contains `part`. The first bytes are compared first, which is faster for short texts.
 pub(super) fn holds(text: &[u8], part: &[u8]) -> bool {
     text.windows(part.len()).any(|window| window[0] == part[0] && window == part)
 }
 
-/// Returns whether `text` looks like a regular expression, which it does if it contains two of [`PATTERNS`].
+/// Returns whether `text` looks like a regular expression, because it contains two of [`PATTERNS`].
 fn is_pattern(text: &[u8]) -> bool {
     PATTERNS.iter().filter(|mark| holds(text, mark.as_bytes())).count() >= 2
 }
@@ -120,7 +120,7 @@ pub(super) fn is_call(text: &[u8]) -> bool {
     if !named || !b"([{<".contains(&open) {
         return false;
     }
-    // In a call a name precedes the bracket, and the brackets match. In a generated password this is not so.
+    // In a call, a name precedes the bracket, and the brackets match. Generated passwords are different.
     let mut open_brackets = Vec::new();
     for &byte in &text[path..] {
         match byte {
@@ -138,14 +138,14 @@ pub(super) fn is_call(text: &[u8]) -> bool {
             _ => {}
         }
     }
-    // The call may be cut off, since the value that is judged ends at a space or a quote.
+    // The call may be cut off, because the judged value ends at a space or a quote.
     let closed = open_brackets.is_empty() && b")]}>".contains(&text[text.len() - 1]);
     let cut = !open_brackets.is_empty() && (text.len() - path < 24 || is_wordy(&text[..path]));
     (closed || cut) && !is_generated(&text[..path], 6)
 }
 
-/// The opening and closing signs of placeholders. An opening sign is listed before any shorter one that it begins
-/// with.
+/// The opening and closing signs of placeholders. If an opening sign begins with another one, the longer one is listed
+/// first.
 const PLACEHOLDERS: &[(&str, &str)] = &[
     ("${{", "}}"),
     ("{{", "}}"),
@@ -167,7 +167,7 @@ const PLACEHOLDERS: &[(&str, &str)] = &[
 /// Placeholders of formatters, and ellipses.
 const FORMATS: &[&str] = &["%s", "%d", "%v", "%q", "...", "…"];
 
-/// Signs of a concatenation with a variable. If a value has one, the quotes around the value belong to two
+/// Signs of a concatenation with a variable. If a value contains such signs, the quotes around the value belong to two
 /// different strings.
 const JOINS: &[&str] = &["\" + ", "' + ", "` + ", "\" . ", "' . ", " + \"", " + '", " . '"];
 

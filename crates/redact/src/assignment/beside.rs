@@ -1,7 +1,7 @@
 //! Finds values that have no name of their own: after a command, before a pipe, or beside a mark such as
 //! `sensitive: true`.
 //!
-//! No name tells that such a value is a secret, so it has to have a secret's shape.
+//! No name says that such a value is a secret, so the value must have the shape of a secret.
 
 use std::ops::Range;
 
@@ -35,7 +35,7 @@ pub(crate) fn piped(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
         here(text, hit.end + sign)
     };
     let mut range = echoed(text, (hit.start + 1).min(text.len())).or_else(here)?;
-    // `printf 'X\nX\n' | passwd` gives the password twice.
+    // In `printf 'X\nX\n' | passwd`, the password occurs twice.
     let twice = text[range.clone()].windows(2).position(|signs| signs == b"\\n");
     let whole = twice
         .is_some_and(|half| text[range.start..range.start + half] == text[range.start + half + 2..range.end]);

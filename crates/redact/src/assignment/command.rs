@@ -1,8 +1,8 @@
 //! Finds passwords in commands, in SQL statements and in password files: `redis-cli -a`, `chpasswd`, `IDENTIFIED
 //! BY`, `.pgpass`.
 //!
-//! Here the command or statement shows that a value is a password. So even a value that has only letters counts as
-//! a password, unless it is a placeholder.
+//! The command or statement shows that a value is a password. So even a value of letters alone counts as a password,
+//! unless it is a placeholder.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -16,19 +16,18 @@ use crate::form::{Makeup, is_generated, is_stand_in, is_template};
 use crate::scanners::credentials::WORDS;
 use crate::shape::is_shaped;
 
-/// What follows a flag.
+/// The kind of value that follows a flag.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Takes {
     /// The password.
     Password,
-    /// The password, which follows without a space.
+    /// The password, which follows the flag without a space.
     Attached,
     /// A user and a password that are separated by this byte.
     Pair(u8),
 }
 
-/// The flags that take a password. Each row also has the names of the commands with this flag, or parts of these
-/// names.
+/// The flags that take a password. Each row also has the names, or parts of the names, of the commands with this flag.
 #[rustfmt::skip] // A table is easier to read with one flag per line.
 const FLAGS: &[(&str, Takes, &[&str])] = &[
     ("-u", Takes::Pair(b':'), &["curl", "wget", "http", "aria2c", "influx", "swaks"]),
@@ -99,8 +98,9 @@ pub(crate) fn user_flag(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>>
     accepted(text, start..at + run).filter(|_| !port || flag == b"-a" || flag == b"-w")
 }
 
-/// Returns the password of a pair whose halves a shell joins, as in `user:'password'` and `"user":"password"`, or the key
-/// that a service takes in place of the user, as in `"key:"`. The first half, or the pair, is at `value`.
+/// Returns the password of a pair whose halves are quoted separately and joined by the shell, as in `user:'password'`
+/// and `"user":"password"`. Also returns a key that a service takes in place of the user, as in `"key:"`. The first
+/// half, or the whole pair, is at `value`.
 fn apart(text: &[u8], value: Range<usize>, quote: Option<u8>) -> Option<Range<usize>> {
     let ended = text[value.clone()].ends_with(b":");
     let mut at = value.end;
@@ -247,7 +247,7 @@ fn words(text: &[u8], start: usize) -> Range<usize> {
     start..start + text[start..].iter().take(200).take_while(|b| b.is_ascii_graphic()).count()
 }
 
-/// Returns the last argument of `htpasswd -b file user password`; the arguments begin at `at`.
+/// Returns the last argument of `htpasswd -b file user password`. The arguments begin at `at`.
 fn htpasswd(text: &[u8], at: usize) -> Option<Range<usize>> {
     let line = &text[at..];
     let line =

@@ -1,8 +1,8 @@
 //! Finds the end of a value.
 //!
-//! In code and JSON, a value ends at a quote, which may be escaped. In a settings file, where values may have any
-//! character, it ends at the end of the line. Elsewhere it ends at a space, a semicolon or an `&`. Only a bounded
-//! number of bytes is read (see `LONGEST`).
+//! In code and JSON, a value ends at a quote, which may be escaped. In a settings file, values may contain any
+//! character, so a value ends at the end of the line. Elsewhere, a value ends at a space, a semicolon or an `&`. Only a
+//! bounded number of bytes is read (see `LONGEST`).
 
 use std::ops::Range;
 
@@ -11,15 +11,15 @@ use crate::edges::is_word;
 use crate::form::{is_generated, is_stand_in};
 use crate::template::is_call;
 
-/// The maximum number of bytes that an unquoted value may have; a quoted value may have four times as many.
+/// The maximum number of bytes of an unquoted value. A quoted value may have four times as many.
 const LONGEST: usize = 320;
 
 /// The maximum number of bytes of a value that has only letters, digits and the signs of base64 and of tokens. Such a
-/// value contains no name with a value of its own, so each is read only a few times.
+/// value can't contain another name with a value, so each byte is read only a few times.
 pub(super) const LONGER: usize = 8192;
 
-/// For each of the 256 byte values, whether a run of bytes ends before such a byte. This is a table for speed,
-/// because a run is read after each name of a secret.
+/// For each of the 256 byte values, whether a run of bytes ends before such a byte. A table is used for speed, because
+/// a run is read after each name of a secret.
 pub(super) struct Ends([bool; 256]);
 
 impl Ends {
@@ -98,7 +98,7 @@ pub(super) fn opened(text: &[u8], at: usize, joint: Joint) -> Option<(Range<usiz
 
 /// Returns the text within the quotes that open at `at`. The quotes may be escaped.
 ///
-/// The quotes of a nested string have one, three or seven backslashes, depending on how deeply it is nested.
+/// The quotes of a nested string have one, three or seven backslashes, depending on the depth of nesting.
 fn quoted(text: &[u8], at: usize) -> Option<Range<usize>> {
     let escapes = text.get(at..)?.iter().take(8).take_while(|b| **b == b'\\').count();
     let quote = *text.get(at + escapes).filter(|b| matches!(b, b'"' | b'\'' | b'`'))?;
@@ -223,7 +223,7 @@ fn long(text: &[u8], start: usize) -> Option<Range<usize>> {
     ((LONGEST + 1..=LONGER).contains(&(end - start)) && is_whole(text, &range)).then_some(range)
 }
 
-/// Returns whether the unquoted value at `range` is not only the beginning of a longer one.
+/// Returns whether the unquoted value at `range` is complete, that is, not just the beginning of a longer value.
 pub(super) fn is_whole(text: &[u8], range: &Range<usize>) -> bool {
     range.len() <= LONGEST
         || text.get(range.end).is_none_or(|b| PLAIN.0[usize::from(*b)] && *b != b'=')
@@ -252,8 +252,8 @@ fn is_part(text: &[u8], range: Range<usize>) -> bool {
     text[range.end - 1] == b'!' && goes_on && value.iter().any(u8::is_ascii_digit) && !is_stand_in(value)
 }
 
-/// Returns the end of a value that may extend beyond `range`: to the end of a line of settings, the next semicolon
-/// or the next tag. Also returns whether the value is the rest of a line of settings.
+/// Returns the end of a value that may extend beyond `range`. It may extend to the end of a line of settings, to the
+/// next semicolon, or to the next tag. Also returns whether the value is the rest of a line of settings.
 pub(super) fn loose_end(text: &[u8], range: &Range<usize>) -> (usize, bool) {
     let next = text.get(range.end).copied().unwrap_or(b'\n');
     if b"\"'`\\ \t".contains(&next) {

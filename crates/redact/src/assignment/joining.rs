@@ -1,4 +1,4 @@
-//! Finds how a name is joined to its value: the signs, words and spaces between the two.
+//! Finds out how a name is joined to its value, by the signs, words and spaces between the two.
 
 use super::choice::{choice, content, method};
 use super::extent::BLANKS;
@@ -214,7 +214,7 @@ fn alternative(rest: &[u8]) -> Option<usize> {
     ["|| ", "?? ", "or "].iter().find_map(|sign| rest.starts_with(sign.as_bytes()).then_some(sign.len()))
 }
 
-/// Returns the length of the words between a name and its value, if they tell the purpose of the password, as in
+/// Returns the length of the words between a name and its value, if they say the purpose of the password, as in
 /// `password for the database is …`.
 fn purpose(rest: &[u8]) -> Option<usize> {
     ["for ", "to ", "of ", "on "].iter().find(|word| rest.starts_with(word.as_bytes()))?;
@@ -343,7 +343,8 @@ const COPULAS: &[&str] = &[
     "→ ",
 ];
 
-/// Functions that take a setting's name and its default value. Each entry is the function's name or the end of it.
+/// Functions that take a setting's name and its default value. Each entry is the name of a function or the end of its
+/// name.
 const DEFAULTS: &[&str] = &[
     "get(",
     "getenv(",
@@ -368,7 +369,7 @@ const DEFAULTS: &[&str] = &[
     "getString(",
 ];
 
-/// The signs between a name and its value. A sign is listed before any shorter sign that it begins with.
+/// The signs between a name and its value. If a sign begins with another sign, the longer one is listed first.
 const SIGNS: &[&str] = &[
     "===", "!==", "||=", "??=", "::=", "==", "!=", "=>", ":=", "?=", "+=", ".=", "<-", "=", ":", "%3D",
     "%3d", "%3A", "%3a", "\\u003d", "：",
@@ -378,8 +379,8 @@ fn spaces(text: &[u8], at: usize) -> usize {
     text.get(at..).unwrap_or_default().iter().take(40).take_while(|b| matches!(b, b' ' | b'\t')).count()
 }
 
-/// Returns where the value begins after a joint that ends at `at`: after the spaces there, or on the next line if
-/// that begins with a quote.
+/// Returns where the value begins after a joint that ends at `at`. It begins after the spaces there, or on the next
+/// line if that line begins with a quote.
 fn margin(text: &[u8], at: usize) -> usize {
     let mut next = at + spaces(text, at);
     while text.get(next) == Some(&b'*') {

@@ -1,15 +1,15 @@
 //! Finds secrets by the names that they are assigned to, as after `password=`, `"api_key": "`, `--token ` and
 //! `<secret>`.
 //!
-//! In code, the values of such names are often no secrets: `let token = tokenizer.next_token()`. So three
-//! conditions have to hold. First, the name is that of a secret, not of something about a secret (`token_count`,
-//! `public_key`). Second, a value is assigned to the name in one of the ways of code, settings, shells, markup or
-//! prose. Third, the value looks like a secret: it is random (a password need only mix several kinds of
-//! characters), and it is no reference, call, type or placeholder.
+//! In code, the values of such names are often not secrets, as in `let token = tokenizer.next_token()`. So three
+//! conditions must be met. First, the name is the name of a secret, not of a property of a secret or of something
+//! public (`token_count`, `public_key`). Second, a value is assigned to the name in a way that is usual in code,
+//! settings, shells, markup or prose. Third, the value looks like a secret: it is random (a password need only mix
+//! several kinds of characters), and it is not a reference, call, type or placeholder.
 //!
-//! Two kinds of secrets are not found. The first are passwords of plain words that are neither quoted nor in
-//! settings. The second are values that could be hashes and whose name is only `key`: most such values are keys
-//! of maps.
+//! Two kinds of secrets are not found. The first kind are passwords of plain words that are neither quoted nor in
+//! settings. The second kind are values that could be hashes and whose name is only `key`, because most such values are
+//! keys of maps.
 
 mod beside;
 mod choice;
@@ -144,7 +144,7 @@ pub(super) fn secret(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
         let drawn = before.is_empty() && value.quoted && !value.listed && is_drawn(secret);
         !plural && (known || query || salted || drawn || !other && begins_part(text, hit.start))
     } else if is("salt") {
-        // A salt is a secret only if it has many punctuation characters, as those of WordPress have.
+        // A salt counts as a secret only if it has many punctuation characters, like the salts of WordPress.
         is_salt(secret)
     } else if is("token") {
         !is_in(OTHER_TOKENS, &before)
@@ -180,8 +180,8 @@ fn pair(text: &[u8], value: &Value) -> Option<Range<usize>> {
     (user > 0 && run <= 128 && strong && is_password(password, &value, false)).then_some(start..end)
 }
 
-/// Returns the value that follows a name after a space, as in prose and commands. Returns `None` if the value could
-/// be anything but a token.
+/// Returns the value that follows a name after a space, as in prose and commands. Returns `None` if the value may be
+/// something other than a token.
 fn spoken(text: &[u8], hit: &Range<usize>, end: usize) -> Option<Value> {
     if text.get(end) != Some(&b' ') || !text[hit.clone()].eq_ignore_ascii_case(b"token") {
         return None;
@@ -307,8 +307,8 @@ pub(super) fn named(text: &[u8], hit: &Range<usize>) -> Option<usize> {
     opened(text, at, joint).map(|(range, _)| range.start)
 }
 
-/// Returns whether `text` looks like a password. `value` tells how it is assigned. If `weak` is true, a single word
-/// may be a password.
+/// Returns whether `text` looks like a password. `value` says how it is assigned. If `weak` is true, a single word may
+/// be a password.
 fn is_password(text: &[u8], value: &Value, weak: bool) -> bool {
     if text.len() > 256 {
         return is_long_token(text) && !is_stand_in(text);

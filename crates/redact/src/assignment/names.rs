@@ -1,9 +1,9 @@
-//! Distinguishes names of secrets from names of something about a secret, and from other names.
+//! Distinguishes names of secrets from other names, such as names of properties of a secret (`token_count`).
 
 use crate::edges::is_word;
 use crate::rules::PASSWORDS;
 
-/// If one of these words follows the word for a secret, the name is not that of a secret: `count` in
+/// If one of these words follows the word for a secret, the name is not the name of a secret. An example is `count` in
 /// `token_count`.
 #[rustfmt::skip] // A word list is easier to read in rows.
 pub(super) const ABOUT: &[&[u8]] = &[
@@ -31,7 +31,7 @@ pub(super) const KEY_QUALIFIERS: &[&str] = &[
     "write", "ingest", "management",
 ];
 
-/// Words that come before `key` in names that are not those of secrets.
+/// Words that come before `key` in names of things that are not secrets.
 #[rustfmt::skip] // A word list is easier to read in rows.
 pub(super) const OTHER_KEYS: &[&[u8]] = &[
     b"public", b"encrypted", b"name", b"wrapped", b"primary", b"foreign", b"cache", b"partition", b"sort", b"hash", b"idempotency", b"row",
@@ -76,8 +76,8 @@ pub(super) fn is_in(words: &[&[u8]], word: &[u8]) -> bool {
     words.contains(&word)
 }
 
-/// Returns the end of the name whose word for a secret ends at `end`; `None` if the rest of the name shows that it
-/// is not the name of a secret.
+/// Returns the end of the name whose word for a secret ends at `end`. Returns `None` if the rest of the name shows that
+/// it is not the name of a secret.
 pub(super) fn after_suffix(text: &[u8], end: usize) -> Option<usize> {
     let suffix = text[end..].iter().take(33).take_while(|b| is_word(**b) || **b == b'-').count();
     if suffix == 0 {
@@ -138,8 +138,8 @@ pub(super) fn speaks_of_secret(name: &[u8]) -> bool {
     WORDS.iter().any(|word| name.windows(word.len()).any(|window| window == *word))
 }
 
-/// Returns whether `name`, the whole name of a column, a field or a setting, is that of a secret: `db_password`, `API
-/// key`, `clientSecret`, `mot de passe`.
+/// Returns whether `name`, the whole name of a column, a field or a setting, is the name of a secret: `db_password`,
+/// `API key`, `clientSecret`, `mot de passe`.
 pub(crate) fn is_secret(name: &[u8]) -> bool {
     let name = name.trim_ascii();
     if !(2..=48).contains(&name.len()) {

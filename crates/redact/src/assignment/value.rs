@@ -1,6 +1,6 @@
 //! Finds the value that is assigned to a name.
 //!
-//! Code, settings, shells, markup, prose and logs join name and value in different ways. In all of them the value
+//! Code, settings, shells, markup, prose and logs join name and value in different ways. In each of them, the value
 //! follows the name after a few bytes, so the text is read forward from the name.
 
 use std::ops::Range;
@@ -15,7 +15,7 @@ pub(super) struct Value {
     pub range: Range<usize>,
     /// Whether the value is quoted.
     pub quoted: bool,
-    /// Whether the value follows a flag, or no space is between it and its name, as in a shell, an address or a
+    /// Whether the value follows a flag, or is joined to its name without a space, as in a shell, an address or a
     /// settings file.
     pub tight: bool,
     /// Whether the value is the rest of a line that begins with the name.
@@ -99,7 +99,7 @@ pub(super) fn value_at(text: &[u8], word: usize, end: usize, joint: Joint, at: u
         } else {
             range.end = word_end(text, &range);
         }
-        // If a word continues as a call, an index, a path or a template, it is code.
+        // A word that continues as a call, an index, a path or a template is code.
         let next =
             text.get(range.end).copied().filter(|_| !text[range.end..].starts_with(b"</")).unwrap_or(b'\n');
         let number = text[range.clone()].starts_with(b"0x") && range.len() < 40;

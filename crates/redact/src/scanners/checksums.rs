@@ -1,4 +1,4 @@
-//! Finds keys whose last bytes are a checksum of the bytes before them.
+//! Finds keys whose last bytes are a checksum of the other bytes.
 
 use std::ops::Range;
 
@@ -6,9 +6,9 @@ use sha2::{Digest, Sha256};
 
 use crate::edges::{is_word, starts_word};
 
-/// Returns the run of bytes that begins at `start` and in which `kind` holds for each byte. Returns `None` if the
-/// length of the run is not within `length` (the least and the greatest), or if a byte of a word is directly before
-/// or after the run.
+/// Returns the run of bytes that begins at `start` and for which `kind` is true. Returns `None` if the length of the
+/// run is outside of `length` (the minimum and the maximum), or if a byte of a word is directly before or after the
+/// run.
 fn alone(text: &[u8], start: usize, length: [usize; 2], kind: impl Fn(u8) -> bool) -> Option<Range<usize>> {
     if !starts_word(text, start) {
         return None;
@@ -18,7 +18,7 @@ fn alone(text: &[u8], start: usize, length: [usize; 2], kind: impl Fn(u8) -> boo
     whole.then_some(start..start + run)
 }
 
-/// Returns the NATS seed that begins at `start`: the base32 of a prefix, of 32 bytes, and of the CRC-16 of both.
+/// Returns the NATS seed that begins at `start`. A seed is the base32 of a prefix, 32 bytes, and the CRC-16 of both.
 pub(crate) fn nats_seed(text: &[u8], start: usize) -> Option<Range<usize>> {
     let seed = alone(text, start, [58, 58], |b| b.is_ascii_uppercase() || (b'2'..=b'7').contains(&b))?;
     let mut bytes = Vec::with_capacity(36);

@@ -1,7 +1,7 @@
 //! Finds the secret values of cookies in headers, commands, scripts, files and recordings of browsers.
 //!
-//! The value of a cookie is a secret if it is long and looks random. If the cookie has the name of a session
-//! cookie, a shorter value suffices. Cookies for statistics and settings are not replaced.
+//! The value of a cookie counts as a secret if it is long and looks random. If the cookie has the name of a session
+//! cookie, a shorter value is enough. Cookies for statistics and settings are not replaced.
 
 use std::ops::Range;
 
@@ -116,7 +116,7 @@ fn object(text: &[u8], start: usize, limit: usize, found: &mut Vec<Range<usize>>
         }
         let sign = text[at.min(limit)..limit].iter().take(4).find(|b| **b != b' ');
         if sign == Some(&b':') {
-            // This is not a list of cookies but a package in a lock file, with a name such as `cookie`.
+            // This is not a list of cookies. It is a package with a name such as `cookie` in a lock file.
             if matches!(&text[string.clone()], b"version" | b"resolved" | b"integrity" | b"dependencies") {
                 return at;
             }
@@ -227,7 +227,8 @@ pub(crate) fn named(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     (looks_random(secret, 20) && !uuid && !is_stand_in(secret)).then_some(value)
 }
 
-/// Returns the value in a line of a cookie file: `TRUE`, `/`, `FALSE`, a time, a name and the value, separated by tabs.
+/// Returns the value in a line of a cookie file. Such a line has `TRUE`, `/`, `FALSE`, a time, a name and the value,
+/// separated by tabs.
 pub(crate) fn in_file(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     let mut at = hit.end;
     let line = &text[at..text.len().min(at + 200)];

@@ -5,8 +5,8 @@ use std::ops::Range;
 use crate::edges::{is_word, starts_word};
 use crate::form::{is_monotonous, is_stand_in, is_template, looks_keyed, looks_random};
 
-/// Returns the JSON Web Token that begins at `start`. Moves `read_until` past the bytes at which no other token can
-/// begin.
+/// Returns the JSON Web Token that begins at `start`. Increases `read_until` beyond the bytes at which no other token
+/// can begin.
 pub(crate) fn jwt(text: &[u8], start: usize, read_until: &mut usize) -> Option<Range<usize>> {
     if !starts_word(text, start) {
         return None;
@@ -14,7 +14,7 @@ pub(crate) fn jwt(text: &[u8], start: usize, read_until: &mut usize) -> Option<R
     let part = |at: usize| text[at..].iter().take_while(|b| is_word(**b) || **b == b'-').count();
     let mut end = start + part(start);
     let first = end;
-    // A token that begins later in this first part would share the other parts, so it is not looked for.
+    // A token that begins later within this first part would share the other parts, so it is not searched.
     *read_until = first;
     if first - start < 12 || text.get(first) != Some(&b'.') {
         return None;
@@ -48,8 +48,8 @@ pub(crate) fn url(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     }
     let start = at + 3;
     let (mut colon, mut sign, mut path) = (None, None, false);
-    // A password may have characters that should have been escaped. But it may extend past the first slash only in
-    // the address of a database.
+    // A password may contain characters that should have been escaped. But only in the address of a database may it
+    // extend beyond the first slash.
     let store = || {
         STORES.iter().any(|name| {
             scheme.len() >= name.len() && scheme[..name.len()].eq_ignore_ascii_case(name.as_bytes())
@@ -94,7 +94,7 @@ pub(crate) fn url(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     }
 }
 
-/// Returns whether `password` is or contains a placeholder or call: a name in brackets, or empty brackets.
+/// Returns whether `password` is or contains a placeholder or a call, which is a name in brackets, or empty brackets.
 fn is_filled_in(password: &[u8]) -> bool {
     let Some(open) = password.iter().position(|b| b"{([".contains(b)) else { return false };
     let close = match password[open] {
@@ -219,8 +219,8 @@ pub(crate) fn basic(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     (run >= 8 && plain && !named).then_some(start..start + run)
 }
 
-/// Returns the credentials in the header whose name is at `hit`. The credentials follow the name of a scheme.
-/// Separate rules find those of Bearer and Basic.
+/// Returns the credentials in the header whose name is at `hit`. The credentials follow the name of a scheme. The
+/// schemes Bearer and Basic have separate rules.
 pub(crate) fn authorization(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     let signs = text[hit.end..].iter().take(16).take_while(|b| b"\"'`\\ \t:=,".contains(b)).count();
     let scheme = hit.end + signs;

@@ -1,4 +1,4 @@
-//! Finds secrets that are identified by the document around them: the Kubernetes `Secret`, keys in JSON (JWK).
+//! Finds secrets that are identified by the document around them, such as a Kubernetes `Secret` or a key in JSON (JWK).
 
 use std::ops::Range;
 
@@ -33,8 +33,8 @@ pub(crate) fn manifest(text: &[u8], hit: &Range<usize>, floor: usize) -> (Vec<Ra
 #[derive(Clone)]
 struct Line {
     range: Range<usize>,
-    /// The column of the first byte after the indentation and, if the line begins an item of a list, after the
-    /// dash.
+    /// The column of the first byte after the indentation. If the line begins an item of a list, the column of the
+    /// first byte after the dash.
     column: usize,
     /// Whether the line begins an item of a list.
     item: bool,
@@ -105,7 +105,7 @@ fn in_yaml(text: &[u8], kind: usize, floor: usize, limit: usize, found: &mut Vec
     at.min(limit)
 }
 
-/// Finds the value of the map entry that begins on the line `first`. Returns where the line after the entry begins.
+/// Finds the value of the map entry that begins on the line `first`. Returns the beginning of the line after the entry.
 fn entry(text: &[u8], first: &Line, limit: usize, found: &mut Vec<Range<usize>>) -> usize {
     let next = first.range.end + 1;
     let entry = &text[first.range.clone()];
@@ -151,7 +151,7 @@ fn push(text: &[u8], range: Range<usize>, found: &mut Vec<Range<usize>>) {
         || is_template(value)
         || value.contains(&b'<')
         || value.len() < 40 && is_stand_in(value);
-    // A value that begins with a mark was already replaced.
+    // A value that begins with a mark was replaced before.
     if !open && !value.starts_with(crate::mark::MARK.as_bytes()) {
         found.push(range);
     }

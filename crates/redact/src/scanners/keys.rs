@@ -1,13 +1,13 @@
 //! Finds private keys together with their bodies.
 //!
-//! If the last line of a key is there, the key extends from its first line to its last, whatever is around and
-//! between its lines: timestamps of a log, line numbers, escapes, quotes, the signs of a diff, a gap. If the last
-//! line is missing, the key continues through lines that directly follow each other, and through lines that have a
-//! prefix but are as long as the first line. If the first line of a key is missing, the lines before its last one
-//! are found in a similar way.
+//! If a key has its last line, the key extends from its first line to this line. Anything may be around and between its
+//! lines: timestamps of a log, line numbers, escapes, quotes, the signs of a diff, or a gap. If the last line is
+//! missing, the key continues through lines that directly follow each other, and through lines with a prefix that are
+//! as long as the first line. If the first line of a key is missing, the lines before its last line are found in a
+//! similar way.
 //!
-//! A walk over the lines ends after [`GAP`] bytes without a line of a key, and at the beginning of the next block.
-//! So all walks over a text together take time linear in its length.
+//! A walk over the lines ends after [`GAP`] bytes without a line of a key, and at the beginning of the next block. So
+//! the time of all walks over a text together is linear in its length.
 
 use std::ops::Range;
 
@@ -18,22 +18,22 @@ use crate::form::looks_random;
 /// those of logs in JSON.
 const GAP: usize = 1024;
 
-/// How many more bytes a walk reads after an interruption, in search of the last line. The lines after the
-/// interruption belong to the key only if the last line is found.
+/// The number of bytes that a walk reads after an interruption to find the last line. The lines after the interruption
+/// belong to the key only if the last line is found.
 const REACH: usize = 16 * 1024;
 
-/// How many bytes of a line's prefix are compared with the prefix of the line before.
+/// The number of bytes of a line's prefix that are compared with the prefix of the previous line.
 const PREFIX: usize = 240;
 
-/// A run of base64 with at least this many characters is taken for a line of a key wherever it is. Words are seldom
-/// as long.
+/// A run of base64 with at least this many characters counts as a line of a key, wherever it is. Words are seldom so
+/// long.
 const LONG: usize = 16;
 
 /// If a line has at least this many characters, the lines after it that have the same prefix and length belong to
 /// the key, too.
 const LINE: usize = 40;
 
-/// Returns the key whose first or last line begins at `start`; `floor` is where the previous key ends.
+/// Returns the key whose first or last line begins at `start`. `floor` is the place where the previous key ends.
 pub(crate) fn private_key(text: &[u8], start: usize, floor: usize) -> Option<Range<usize>> {
     let armour = armour(text, start)?;
     if !armour.private {
@@ -46,8 +46,8 @@ pub(crate) fn private_key(text: &[u8], start: usize, floor: usize) -> Option<Ran
     body.end.map(|end| start..end)
 }
 
-/// Returns the key whose body begins at `start`. The first line of the key is missing. Moves `read_until` past the
-/// first run of base64.
+/// Returns the key whose body begins at `start`. The first line of the key is missing. Increases `read_until` beyond
+/// the first run of base64.
 pub(crate) fn key_body(text: &[u8], start: usize, read_until: &mut usize) -> Option<Range<usize>> {
     if !starts_word(text, start) {
         return None;
@@ -57,7 +57,7 @@ pub(crate) fn key_body(text: &[u8], start: usize, read_until: &mut usize) -> Opt
     body.end.map(|end| start..end)
 }
 
-/// Returns the private lines of a PuTTY key; `at` follows `Private-Lines:`.
+/// Returns the private lines of a PuTTY key. `at` is the place after `Private-Lines:`.
 pub(crate) fn putty(text: &[u8], at: usize) -> Option<Range<usize>> {
     let digits = at + text[at..].iter().take(2).take_while(|b| **b == b' ').count();
     let start = digits + text[digits..].iter().take(4).take_while(|b| b.is_ascii_digit()).count();
@@ -70,14 +70,14 @@ pub(crate) fn putty(text: &[u8], at: usize) -> Option<Range<usize>> {
 
 /// The line `-----BEGIN … KEY-----` or `-----END … KEY-----`.
 struct Armour {
-    /// Whether it is the first line of a block; otherwise it is the last.
+    /// Whether this is the first line of a block. Otherwise it is the last line.
     begins: bool,
     /// Whether the block is a private key.
     private: bool,
     end: usize,
 }
 
-/// Returns the first or last line of a block if the dashes of such a line begin at `start`.
+/// Returns the first or last line of a block, if the dashes of such a line begin at `start`.
 fn armour(text: &[u8], start: usize) -> Option<Armour> {
     let line = &text[start..text.len().min(start + 120)];
     let mut at = line.iter().take_while(|b| **b == b'-').count();
@@ -125,11 +125,11 @@ struct Body {
 /// base64.
 fn body(text: &[u8], start: usize, gap: usize) -> Body {
     let mut at = start;
-    // `end` and `letters` are for a key without its last line: where it ends so far, and how many letters it has.
-    // `last` and `likely` are the same for a key with its last line.
+    // `end` and `letters` are the present end and the number of letters of a key without its last line. `last` and
+    // `likely` are the same for a key with its last line.
     let (mut end, mut letters) = (start, 0);
     let (mut last, mut likely) = (start, 0);
-    // The first line's beginning, and the length of the line before `at`.
+    // The beginning of the first line, and the length of the line before `at`.
     let (mut first, mut length) = (None, 0);
     let mut previous = start..start;
     // Whether there is only decoration between `end` and `at`.
@@ -245,8 +245,8 @@ fn lines_before(text: &[u8], end: usize, floor: usize) -> Option<usize> {
 /// A run of base64.
 struct Run {
     end: usize,
-    /// The number of base64 characters in the run. It is less than the number of bytes if some are escaped, such as
-    /// `%2B` for `+`.
+    /// The number of base64 characters in the run. It is smaller than the number of bytes if some characters are
+    /// escaped, such as `+` as `%2B`.
     letters: usize,
 }
 
@@ -322,7 +322,8 @@ fn decoration(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// Returns where the header line that begins at `at` ends; `None` if none begins there or the body has begun.
+/// Returns the end of the header line that begins at `at`. Returns `None` if no header line begins there, or if the
+/// body has already begun.
 fn header(text: &[u8], at: usize, letters: usize) -> Option<usize> {
     const NAMES: [&[u8]; 6] = [b"Proc-Type", b"DEK-Info", b"Version", b"Comment", b"Hash", b"Charset"];
     let name = NAMES.iter().find(|name| letters == 0 && text[at..].starts_with(name))?;

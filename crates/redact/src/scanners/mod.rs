@@ -1,5 +1,5 @@
-//! Scanners for the kinds of secrets that a pattern can't describe. A scanner is called where one of its literals
-//! was found.
+//! Scanners for the kinds of secrets that a pattern can't describe. A scanner is called at each place where one of its
+//! literals was found.
 
 pub(super) mod checksums;
 pub(super) mod cookies;

@@ -1,9 +1,9 @@
 //! Finds recovery phrases of wallets: 12 to 24 words from a list of 2048. The last word of a phrase holds a
 //! checksum.
 //!
-//! The words are ordinary, so a phrase has no literal by which it could be found. But a phrase is at least [`STEP`]
-//! bytes long, so examining one word every [`STEP`] bytes finds each phrase. In other text, the examined word is
-//! seldom in the list. The checksum distinguishes a phrase from other rows of listed words.
+//! The words are ordinary, so there is no literal by which a phrase could be found. But a phrase is at least [`STEP`]
+//! bytes long. So it is enough to examine one word every [`STEP`] bytes. In other text, the examined word is seldom in
+//! the list. The checksum distinguishes a phrase from other rows of listed words.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 /// The English word list of BIP 39, mnemonic code for generating deterministic keys.
 static WORDS: LazyLock<Words> = LazyLock::new(Words::read);
 
-/// How many bytes apart the examined words are: the length of twelve words of three letters with spaces between
+/// The distance between examined words, in bytes. It is the length of twelve words of three letters with spaces between
 /// them.
 const STEP: usize = 47;
 
@@ -35,7 +35,7 @@ pub(crate) fn phrases(text: &[u8]) -> Vec<Range<usize>> {
         let step = steps.next().unwrap_or(STEP);
         let of_list = |word: &Range<usize>| index(&text[word.clone()]).is_some();
         let word = word_near(text, at, floor).filter(of_list);
-        // In other text, even if one word is in the list, its neighbours seldom are.
+        // In other text, the neighbours of a listed word are seldom in the list.
         let alone = |word: &Range<usize>| {
             !next(text, word.end).is_some_and(|next| of_list(&next))
                 && !previous(text, word.start, floor).is_some_and(|previous| of_list(&previous))
@@ -63,7 +63,8 @@ pub(crate) fn phrases(text: &[u8]) -> Vec<Range<usize>> {
     found
 }
 
-/// Appends the phrases among the words of `row`. If `alike` is true, the same signs have to separate their words.
+/// Appends the phrases among the words of `row`. If `alike` is true, all words of a phrase must be separated by the
+/// same signs.
 fn in_row(text: &[u8], row: &[Listed], alike: bool, found: &mut Vec<Range<usize>>) {
     let mut first = 0;
     while first + 12 <= row.len() {
@@ -86,10 +87,11 @@ fn in_row(text: &[u8], row: &[Listed], alike: bool, found: &mut Vec<Range<usize>
     }
 }
 
-/// A word of the list: its number there, and its range.
+/// A word of the list: its number in the list, and its range in the text.
 type Listed = (u16, Range<usize>);
 
-/// Returns `words` in the order of the numbers before them, if these count from 1. Such words stand in columns.
+/// Returns `words` in the order of the numbers before them, if these numbers count from 1. Words that are arranged in
+/// columns are numbered like this.
 fn numbered(text: &[u8], words: &[Listed]) -> Option<Vec<Listed>> {
     let mut ordered = vec![None; words.len()];
     for word in words {
@@ -103,8 +105,9 @@ fn numbered(text: &[u8], words: &[Listed]) -> Option<Vec<Listed>> {
     ordered.into_iter().collect()
 }
 
-/// Returns the words of the list at the ends of successive lines, around the line that ends at `end`. Each line has the
-/// same text before its words, apart from digits, as the lines of a log have. Returns nothing if there is none.
+/// Returns the listed words at the ends of successive lines, around the line that ends at `end`. All these lines have
+/// the same text before the words, apart from digits, like the lines of a log. If there are no such words, the result
+/// is empty.
 fn behind(text: &[u8], end: usize, floor: usize) -> Vec<Listed> {
     let lead = |line: &Range<usize>| -> Option<(Vec<u8>, Vec<Listed>)> {
         let mut words = Vec::new();
@@ -153,7 +156,7 @@ fn behind(text: &[u8], end: usize, floor: usize) -> Vec<Listed> {
         lines.push_back(words);
         bottom = start + length;
     }
-    // A listed word that begins each line belongs to the text before the words, as in `word 1: …`.
+    // If the same listed word begins each line, it belongs to the text before the words, as in `word 1: …`.
     let label = lines.iter().all(|words| words.len() > 1 && words[0].0 == lines[0][0].0);
     lines.into_iter().flat_map(|words| words.into_iter().skip(usize::from(label))).collect()
 }
@@ -166,16 +169,16 @@ fn ends_line(text: &[u8], at: usize) -> bool {
 /// The maximum number of bytes of a line that ends with words of a phrase.
 const LINE: usize = 240;
 
-/// Returns where the line begins that ends at `end`, or `None` if it is too long.
+/// Returns the beginning of the line that ends at `end`, or `None` if the line is too long.
 fn line_start(text: &[u8], end: usize, floor: usize) -> Option<usize> {
     let line = &text[floor.max(end.saturating_sub(LINE)).min(end)..end];
     let newline = line.iter().rposition(|b| *b == b'\n').map(|place| end - line.len() + place + 1);
     newline.or((end - line.len() == floor || end == line.len()).then_some(end - line.len()))
 }
 
-/// Returns whether the same signs separate all `words`. Digits between words are ignored, and all kinds of space
-/// count as the same. If the signs are not just a space, also returns false if more than one word occurs again
-/// within the next two words.
+/// Returns whether the same signs separate all `words`. Digits between words are ignored, and all kinds of space count
+/// as the same. If the separator is more than a space, also returns false if more than one word is repeated within the
+/// next two words.
 fn is_list(text: &[u8], words: &[Listed]) -> bool {
     let between = |pair: &[Listed]| {
         let signs = text[pair[0].1.end..pair[1].1.start].iter().filter(|b| !b.is_ascii_digit());
@@ -189,7 +192,8 @@ fn is_list(text: &[u8], words: &[Listed]) -> bool {
     (first == b" " || repeated <= 1) && words.windows(2).all(|pair| between(pair) == first)
 }
 
-/// Returns whether the last bits that `words` encode are the first bits of the hash of the bits before them.
+/// Returns whether the checksum of `words` is right: the last bits that they encode must be the first bits of the hash
+/// of the other bits.
 fn has_checksum(words: &[Listed]) -> bool {
     let mut bytes = [0u8; 33];
     for (number, (index, _)) in words.iter().enumerate() {
@@ -281,7 +285,7 @@ fn tag_before(text: &[u8]) -> usize {
     if name > 0 && text[..text.len() - 1 - name].ends_with(b"<") { name + 2 } else { 1 }
 }
 
-/// Returns how many of the letters after `before` belong to an escape, as the `n` of `\n` does.
+/// Returns how many of the letters after `before` belong to an escape, such as the `n` of `\n`.
 fn escape(before: &[u8], letters: usize) -> usize {
     usize::from(letters > 1 && before.last() == Some(&b'\\'))
 }
@@ -314,7 +318,8 @@ fn index(word: &[u8]) -> Option<u16> {
 struct Words {
     /// The words in alphabetical order, each padded with zeros.
     all: Vec<[u8; 8]>,
-    /// For each letter, where in `all` the words that begin with it start. The last entry is the number of words.
+    /// For each letter, the place in `all` where the words with this first letter start. The last entry is the number
+    /// of words.
     starts: [u16; 27],
     /// One bit for each possible hash of four letters. It is set if the first four letters of a word in the list
     /// have this hash. So a word whose bit is not set is not in the list.

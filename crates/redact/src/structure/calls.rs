@@ -1,5 +1,5 @@
-//! Finds secrets among the arguments of calls and commands that take one: `basic_auth(user, …)`, `typeText(…)` beside
-//! the name of a password, `gh secret set`, `cryptsetup` and text that is piped into it.
+//! Finds secrets among the arguments of calls and commands that take a secret, such as `basic_auth(user, …)`,
+//! `typeText(…)` beside the name of a password, `gh secret set`, and `cryptsetup` with piped text.
 
 use std::ops::Range;
 
@@ -103,8 +103,8 @@ fn is_address(value: &[u8]) -> bool {
         })
 }
 
-/// Returns the strings among the arguments that begin at `at`, up to the bracket that closes them, a semicolon or the end
-/// of the line.
+/// Returns the strings among the arguments that begin at `at`. The arguments end at the closing bracket, a semicolon,
+/// or the end of the line.
 fn strings(text: &[u8], at: usize) -> Vec<Range<usize>> {
     let limit = text.len().min(at + ARGUMENTS);
     let (mut found, mut depth, mut at) = (Vec::new(), 1, at);
@@ -130,8 +130,8 @@ fn strings(text: &[u8], at: usize) -> Vec<Range<usize>> {
     found
 }
 
-/// Returns the secret that the command at `hit` is given: a word of its line or of the text that is piped into it. The
-/// word is recognised by its shape.
+/// Returns the secret that is passed to the command at `hit`. It is a word of the command's line or of the piped text,
+/// and is recognised by its shape.
 pub(crate) fn given(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     let start =
         text[..hit.start].iter().rev().take(240).position(|b| *b == b'\n').map(|length| hit.start - length);
@@ -153,12 +153,12 @@ pub(crate) fn given(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
             || is_shaped(value) && !value.contains(&b'/')
             || is_hash(value) && value.len() >= 24 && !value.contains(&b'-')
     };
-    // The secret is in the text that is piped in. The line is searched only if none is found there.
+    // The piped text is searched first. The line is searched only if no secret is found in the piped text.
     let regions = [piped, Some(rest)];
     regions.into_iter().flatten().find_map(|region| words(text, region).into_iter().find(shaped))
 }
 
-/// Returns the words of a command, without quotes and without the option or the name that is glued before a value.
+/// Returns the words of a command, without quotes, and without an option or a name that is joined to a value.
 fn words(text: &[u8], region: Range<usize>) -> Vec<Range<usize>> {
     let (mut words, mut at) = (Vec::new(), region.start);
     while at < region.end {

@@ -1,5 +1,5 @@
-//! Finds passwords in the lines by which a client logs in to a server: Redis, SMTP, IMAP, POP3, FTP, IRC, XMPP,
-//! STOMP, and `net use` of Windows.
+//! Finds passwords in the lines that a client sends to log in to a server. The protocols are Redis, SMTP, IMAP, POP3,
+//! FTP, IRC, XMPP and STOMP. Also finds passwords in `net use` of Windows.
 
 use std::ops::Range;
 
@@ -57,7 +57,7 @@ pub(crate) fn login(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     };
     let password = bare(text, password.clone());
     let value = &text[password.clone()];
-    // After `USER` nothing but a password follows.
+    // After `USER`, only a password can follow.
     let asked = || {
         let before = text[hit.start.saturating_sub(240)..hit.start].to_ascii_uppercase();
         before.windows(5).any(|it| it == b"USER ")
@@ -84,7 +84,7 @@ enum Lead {
     Other,
 }
 
-/// Returns what is on the line before the command at `at`.
+/// Returns the kind of text on the line before the command at `at`.
 fn lead(text: &[u8], at: usize) -> Lead {
     let before = &text[at.saturating_sub(80)..at];
     let line = &before[before.iter().rposition(|b| *b == b'\n').map_or(0, |place| place + 1)..];
@@ -112,7 +112,7 @@ fn lead(text: &[u8], at: usize) -> Lead {
     }
 }
 
-/// Returns whether `value` may be a password that is given at a prompt: anything but a placeholder.
+/// Returns whether `value` may be a password that is given at a prompt. Only placeholders are not.
 fn is_given(value: &[u8]) -> bool {
     is_stated(value)
         || value.len() >= 6
@@ -173,12 +173,13 @@ fn base64(text: &[u8], at: usize) -> Option<Range<usize>> {
 fn encoded(text: &[u8], end: usize) -> Option<Range<usize>> {
     let next = line_end(text, (end + 1).min(text.len()), 600)?;
     let word = last(text, end + 1..next)?;
-    // `bare` may remove a sign at the end that belongs to the base64; reading from the beginning finds it again.
+    // `bare` may remove a sign at the end that belongs to the base64. Reading the base64 from its beginning includes
+    // this sign again.
     base64(text, word.start)
 }
 
-/// Returns the string of Redis' protocol after `AUTH`: `$12`, a line end and the password, or the last of two such
-/// strings.
+/// Returns the password after `AUTH` in the protocol of Redis. There, a string consists of its length, such as `$12`, a
+/// line end and the text. If two strings follow, the password is the last one.
 fn counted(text: &[u8], at: usize) -> Option<Range<usize>> {
     let (mut at, mut found) = (at, None);
     for _ in 0..2 {

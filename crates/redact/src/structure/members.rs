@@ -1,5 +1,5 @@
-//! Reads the members of objects: lists of `{name, value}` pairs in any order and layout, attributes of XML and HTML,
-//! and values that are one level below the name of a secret.
+//! Reads the members of objects. It reads lists of `{name, value}` pairs in any order and layout, attributes of XML and
+//! HTML, and values one level below the name of a secret.
 
 use std::ops::Range;
 
@@ -48,7 +48,8 @@ const VALUES: &[&[u8]] = &[
     b"text",
 ];
 
-/// Returns the value that belongs to the name at `name`: the member `value` beside it, or the one below it.
+/// Returns the value that belongs to the name at `name`. This is the member `value` beside the name, or the value below
+/// the name.
 pub(super) fn member(text: &[u8], name: &Range<usize>) -> Option<Range<usize>> {
     if let Some(value) = next_argument(text, name) {
         return Some(value);
@@ -130,8 +131,8 @@ fn beside(text: &[u8], name: &Range<usize>) -> Range<usize> {
     start..end
 }
 
-/// Returns the range below `name`, if an object or an indented block belongs to it: `"password": {…}`,
-/// `variable "password" {…}`, `password:` and indented lines.
+/// Returns the object or the indented block that belongs to `name`, as in `"password": {…}`, `variable "password" {…}`,
+/// or `password:` with indented lines.
 fn below(text: &[u8], name: &Range<usize>) -> Option<Range<usize>> {
     let run = text[name.end..].iter().take(12).take_while(|b| b"\"'\\ :=".contains(b)).count();
     let at = name.end + run;
@@ -167,7 +168,8 @@ fn below(text: &[u8], name: &Range<usize>) -> Option<Range<usize>> {
     }
 }
 
-/// Returns the value that one of [`VALUES`] has within `region`, or `region` itself if it has no names.
+/// Returns the value of a member with one of the names [`VALUES`] within `region`. If `region` contains no names,
+/// returns `region`.
 pub(super) fn value(text: &[u8], region: &Range<usize>) -> Option<Range<usize>> {
     if !text[region.clone()].iter().any(|b| b":=>".contains(b)) {
         return Some(region.clone()).filter(|range| is_stated(&text[range.clone()]));

@@ -1,8 +1,8 @@
-//! Finds secrets by the structure of the text: a table is read by its columns, an object by its members, a command
-//! by what it prints, a login by its lines, a sentence by its words.
+//! Finds secrets by the structure of the text. The structures are columns of tables, members of objects, output of
+//! commands, lines of logins, and words of sentences.
 //!
-//! Everywhere the structure says only where a secret may be. The shape of the value (`shape`) decides whether one is
-//! there, so that documentation with placeholders, types and words stays as it is.
+//! The structure only says where a secret may be. The shape of the value (`shape`) decides whether it is a secret. So
+//! documentation with placeholders, types and words stays unchanged.
 
 mod calls;
 mod dialogue;
@@ -26,8 +26,8 @@ pub(super) use nearby::{key, password};
 pub(super) use output::printed;
 pub(super) use sentence::{address, spoken};
 
-/// Returns the values that belong to the name with the word at `hit` as a column, a field or a member, and where
-/// reading stopped.
+/// Returns the values that belong to the name with the word at `hit`, and the place where reading stopped. The name may
+/// be the name of a column, a field or a member.
 pub(super) fn named(text: &[u8], hit: &Range<usize>) -> (Vec<Range<usize>>, usize) {
     let column = tables::column(text, hit).or_else(|| statement::column(text, hit));
     if let Some((found, end)) = column {

@@ -1,8 +1,9 @@
 //! Finds passwords near a word for a password, by their shape alone.
 //!
-//! People speak of a password in more ways than any grammar has, in every language: `try … as the sudo password`, `… is
-//! what the zip opens with`. So a string with a shape that only passwords have counts as one if it is near such a word,
-//! in the same line. Names, versions, algorithms, paths and code have other shapes ([`is_strong`]).
+//! People mention passwords in more ways than rules could describe, and in every language:
+//! `try … as the sudo password`, `… is what the zip opens with`. So if a string has a shape that only passwords have,
+//! and is near such a word in the same line, it counts as a password. Names, versions, algorithms, paths and code have
+//! other shapes ([`is_strong`]).
 
 use std::ops::Range;
 
@@ -12,7 +13,7 @@ use crate::shape::{is_code, is_designation, is_hash};
 /// The maximum number of bytes between the word and a password.
 const REACH: usize = 120;
 
-/// Passwords are shorter than this many bytes, with the signs around them. Longer runs are keys, hashes and pictures.
+/// Passwords, including the signs around them, have fewer bytes than this. Longer runs are keys, hashes and pictures.
 const LONGEST: usize = 72;
 
 /// Returns the passwords near the word at `hit`, and where reading stopped.
@@ -22,7 +23,7 @@ pub(crate) fn password(text: &[u8], hit: &Range<usize>) -> (Vec<Range<usize>>, u
 
 /// Returns the tokens and keys after the word at `hit`, and where reading stopped.
 pub(crate) fn key(text: &[u8], hit: &Range<usize>) -> (Vec<Range<usize>>, usize) {
-    // `tokenizer` and `secretary` speak of no key.
+    // Words such as `tokenizer` and `secretary` don't mean a key.
     let ending = text[hit.end..].iter().take(3).take_while(|b| b.is_ascii_alphabetic()).count();
     if ending > 2 && text[hit.start].is_ascii() {
         return (Vec::new(), hit.end);
@@ -46,7 +47,7 @@ pub(crate) fn key(text: &[u8], hit: &Range<usize>) -> (Vec<Range<usize>>, usize)
     (found, end)
 }
 
-/// Returns whether `lead`, the text before a value, says that it is a digest or a name, as `cache key` does.
+/// Returns whether `lead`, the text before a value, says that the value is a digest or a name, like `cache key`.
 fn is_digest(lead: &[u8]) -> bool {
     let lead = lead.to_ascii_lowercase();
     [
@@ -82,7 +83,7 @@ fn near(text: &[u8], hit: &Range<usize>, fits: impl Fn(&[u8]) -> bool) -> (Vec<R
     let mut at = window.start;
     while at < window.end {
         let run = text[at..].iter().take(LONGEST).take_while(|b| b.is_ascii_graphic()).count();
-        // The end of a run that begins before the window, or is too long, may be a part of anything.
+        // If a run begins before the window or is too long, the part of it that is read may belong to anything.
         let whole = at == 0 || !text[at - 1].is_ascii_graphic();
         if (8..LONGEST).contains(&run) && whole {
             let range = trimmed(text, at..at + run);
@@ -93,11 +94,11 @@ fn near(text: &[u8], hit: &Range<usize>, fits: impl Fn(&[u8]) -> bool) -> (Vec<R
         }
         at += run.max(1);
     }
-    // The words of a sentence have nearly the same surroundings.
+    // Neighbouring words of a sentence have nearly the same surroundings, so half of the distance is skipped.
     (found, hit.end + after / 2)
 }
 
-/// Returns `range` without the quotes, brackets, punctuation and the sign of an added line around it.
+/// Returns `range` without quotes, brackets and punctuation around it, and without the sign of an added line.
 fn trimmed(text: &[u8], mut range: Range<usize>) -> Range<usize> {
     // A colour of the terminal.
     if range.start > 0 && text[range.start - 1] == 0x1b {
@@ -138,13 +139,13 @@ fn is_strong(value: &[u8]) -> bool {
     fits && !is_stand_in(value)
 }
 
-/// Returns whether `value` is a word or two with a number and a sign, such as `Sommer2019!` and `maple#482`.
+/// Returns whether `value` is one or two words with a number and a sign, such as `Sommer2019!` and `maple#482`.
 fn is_chosen(value: &[u8]) -> bool {
     let signs = value.iter().filter(|b| b"!#@*%?$&".contains(b)).count();
     let digits = value.iter().filter(|b| b.is_ascii_digit()).count();
     let rest = value.iter().filter(|b| b.is_ascii_alphabetic() || **b == b'-').count();
     let begins = value[0].is_ascii_alphabetic();
-    // `vitest@22` is a package with its version.
+    // A value such as `vitest@22` is a package with its version.
     let whole = (1..=4).contains(&signs) && (3..=7).contains(&digits);
     begins && whole && signs + digits + rest == value.len() && rest >= 3 || is_pair(value)
 }
@@ -160,7 +161,7 @@ fn is_pair(value: &[u8]) -> bool {
     digits >= 3 && word(first) && word(&second[..second.len() - digits])
 }
 
-/// Returns whether `value` is a passphrase: three words or more, joined by `-`, `_` or `.`, and a number at the end.
+/// Returns whether `value` is a passphrase of at least three words joined by `-`, `_` or `.`, with a number at the end.
 fn is_worded(value: &[u8]) -> bool {
     let Some(joint) = value.iter().find(|b| b"-_.".contains(b)) else { return false };
     let parts: Vec<&[u8]> = value.split(|b| b == joint).collect();
@@ -172,7 +173,7 @@ fn is_worded(value: &[u8]) -> bool {
         && number.iter().all(u8::is_ascii_digit)
 }
 
-/// Returns whether `value` looks drawn by a generator.
+/// Returns whether `value` looks as if it was made by a generator.
 fn is_drawn(value: &[u8], makeup: Makeup) -> bool {
     let cased = makeup.upper > 0 && makeup.lower > 0;
     let dotted = value.windows(3).any(|w| w[0].is_ascii_digit() && w[1] == b'.' && w[2].is_ascii_digit());
@@ -182,8 +183,8 @@ fn is_drawn(value: &[u8], makeup: Makeup) -> bool {
     is_generated(value, 8) && (makeup.symbols > 0 || value.len() >= 12) && is_jumbled(value)
 }
 
-/// Returns whether `value` looks like a key or a token: hexadecimal of the usual lengths, or long and random. Forty
-/// hexadecimal digits are a revision of git.
+/// Returns whether `value` looks like a key or a token. Such a value is hexadecimal with a usual length, or long and
+/// random. Forty hexadecimal digits are not: they are a revision of git.
 fn is_key(value: &[u8]) -> bool {
     let makeup = Makeup::of(value);
     let hex = value.iter().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(b));

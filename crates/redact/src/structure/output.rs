@@ -1,5 +1,5 @@
-//! Finds the secret that a command printed: `op read …` and the line below it, in a terminal or in the record of an
-//! agent's tools.
+//! Finds the secret that a command printed. An example is the line below `op read …` in a terminal or in the record of
+//! an agent's tools.
 
 use std::ops::Range;
 
@@ -7,10 +7,11 @@ use super::{is_secret, line_end, members};
 use crate::edges::is_word;
 use crate::shape::{bare, is_hash, is_shaped, is_spoken, is_stated};
 
-/// The maximum number of bytes of a line before the command, and after it.
+/// The maximum number of bytes of a line before the command, and of a line after it.
 const LINE: usize = 400;
 
-/// Commands that print the variable or the file that they name; all others in the table of rules print secrets only.
+/// Commands that print the variable or the file that they name. All other commands in the table of rules print only
+/// secrets.
 const NAMED: &[&[u8]] = &[
     b"printenv ",
     b"echo $",
@@ -37,7 +38,7 @@ pub(crate) fn printed(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     if named && !names_secret(&text[hit.start..line.end]) {
         return None;
     }
-    // A decoder prints anything that it is given, so its output has to look like a secret.
+    // A decoder prints any text, so its output must look like a secret.
     let decodes =
         command.starts_with(b"base64") && !text[line.clone()].windows(6).any(|word| word == b"secret");
     let is_secret =
@@ -57,13 +58,13 @@ pub(crate) fn printed(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
 /// Words in commands that may print a secret, and in lines that end with a colon and may precede a secret.
 const GENERAL: &[&[u8]] = &[b"token", b"password", b"Password", b"secret", b"Secret", b"urandom"];
 
-/// Returns the value below the line from `start` to `end`, which has one of [`GENERAL`] at `hit`. As the words are
-/// ordinary, the value has to be alone on its line and to look like a secret.
+/// Returns the value below the line from `start` to `end`, which has one of the words [`GENERAL`] at `hit`. These words
+/// are ordinary, so the value must be alone on its line and look like a secret.
 fn general(text: &[u8], start: usize, end: usize, hit: &Range<usize>) -> Option<Range<usize>> {
     let line = text[start..end].trim_ascii_end();
     let told = line.ends_with(b":") && line.contains(&b' ') && end - hit.end > 1;
     let value = below(text, end)?;
-    // `# …` is a comment more often than the command of an administrator.
+    // A line that begins with `#` is more often a comment than a command of an administrator.
     let lead = &text[start..hit.start];
     if !told && (lead.trim_ascii_start().starts_with(b"#") || prompt(lead) != Some(true)) {
         return None;
@@ -81,8 +82,8 @@ fn names_secret(command: &[u8]) -> bool {
         || command.windows(13).any(|path| path == b"/run/secrets/")
 }
 
-/// Returns whether `lead`, the text before a command on its line, is a prompt or the name of a tool. Returns `None` if
-/// it is anything else, and `Some(false)` if there is no such text.
+/// Judges `lead`, the text before a command on its line. Returns `Some(true)` for a prompt or the name of a tool,
+/// `Some(false)` if there is no text, and `None` for any other text.
 fn prompt(lead: &[u8]) -> Option<bool> {
     let lead = lead.trim_ascii();
     if lead.is_empty() {
@@ -104,8 +105,8 @@ fn prompt(lead: &[u8]) -> Option<bool> {
     (prompted || call || tools.iter().any(|tool| with_space.starts_with(tool))).then_some(true)
 }
 
-/// Returns the value on the line after the command whose line ends at `end`. Lines that only begin the output are
-/// passed over: fences, `ok:`, blank lines.
+/// Returns the value on the line after the command whose line ends at `end`. Lines that only begin the output, such as
+/// fences, `ok:` and blank lines, are skipped.
 fn below(text: &[u8], end: usize) -> Option<Range<usize>> {
     let mut at = end;
     for _ in 0..4 {
@@ -127,7 +128,7 @@ fn below(text: &[u8], end: usize) -> Option<Range<usize>> {
             return members::value(text, &region);
         }
         if line.contains(&b' ') {
-            // `password: "…"` is found by its name.
+            // A value such as in `password: "…"` is found by its name.
             return None;
         }
         let from = start + text[start..end].windows(line.len()).position(|it| it == line)?;
@@ -160,7 +161,7 @@ fn recorded(text: &[u8], rest: Range<usize>) -> Option<Range<usize>> {
     Some(start..start + run)
 }
 
-/// Returns whether `value` is a passphrase of words alone, such as `correct-horse-battery`.
+/// Returns whether `value` is a passphrase that consists only of words, such as `correct-horse-battery`.
 fn is_wordy(value: &[u8]) -> bool {
     let words =
         value.split(|b| *b == b'-').filter(|word| word.len() > 2 && word.iter().all(u8::is_ascii_alphabetic));

@@ -1,8 +1,8 @@
-//! Finds passwords in prose: strings that follow or precede a word for a password in its sentence and have the shape of
-//! a password.
+//! Finds passwords in prose. A password is a string in the same sentence as a word for a password, before or after it,
+//! that has the shape of a password.
 //!
-//! No list of phrases is kept for each language. A few plain words may be between the word and the password. The shape
-//! decides; the closer the two are, the weaker the signs in the shape may be.
+//! There are no lists of phrases for each language. A few plain words may be between the word and the password. The
+//! shape decides, and it may be less distinct if the two are close to each other.
 
 use std::ops::Range;
 
@@ -44,9 +44,9 @@ const VERBS: &[&str] = &[
     "это", "на", "—", "–", "-", ":", "->", "→", "：", "als", "comme", "como", "like", "with", "using", "use", "try",
 ];
 
-/// Returns the password that the word at `hit` speaks of.
+/// Returns the password that the word at `hit` means.
 pub(crate) fn spoken(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
-    // In a sentence the word stands alone or ends a compound with a hyphen; `FTS5TOKEN` is code.
+    // In a sentence, the word stands alone or is the last part of a compound with a hyphen. `FTS5TOKEN` is code.
     if text[hit.start].is_ascii() && hit.start > 0 && is_word(text[hit.start - 1]) {
         return None;
     }
@@ -63,14 +63,14 @@ pub(crate) fn spoken(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
         return None;
     }
     let letters = text[hit.end..hit.end + ending].to_ascii_lowercase();
-    // `passing` and `two-pass` speak of no password.
+    // Words such as `passing` and `two-pass` don't mean a password.
     const ENDINGS: [&[u8]; 9] = [b"", b"s", b"word", b"words", b"phrase", b"code", b"wd", b"wort", b"worts"];
     let joined = hit.start > 0 && text[hit.start - 1] == b'-' && ending == 0;
     if text[hit.clone()].eq_ignore_ascii_case(b"pass") && (joined || !ENDINGS.contains(&letters.as_slice())) {
         return None;
     }
     let word = text[hit.clone()].to_ascii_lowercase();
-    // `tokenizer` and `secretary` speak of no secret.
+    // Words such as `tokenizer` and `secretary` don't mean a secret.
     if ending > 2 && (word == b"token" || word == b"secret") {
         return None;
     }
@@ -81,15 +81,15 @@ pub(crate) fn spoken(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     if pair { pair_after(text, end) } else { after(text, end, key, most).or_else(|| before(text, hit.start)) }
 }
 
-/// A word of a sentence, and what encloses it.
+/// A word of a sentence, and whether it is quoted.
 struct Word {
     range: Range<usize>,
     /// Whether it is quoted.
     quoted: bool,
 }
 
-/// Returns the next word from `at` on, up to `limit`. A run of characters outside ASCII is a word of its own, as no
-/// space separates it from others in Chinese.
+/// Returns the next word from `at` on, up to `limit`. A run of characters outside ASCII is a separate word, because in
+/// Chinese no space separates it from other words.
 fn word(text: &[u8], at: usize, limit: usize) -> Option<Word> {
     let mut start = at;
     let mut quoted = false;
@@ -111,7 +111,7 @@ fn word(text: &[u8], at: usize, limit: usize) -> Option<Word> {
             break;
         }
     }
-    // A word in Latin letters may begin with one outside ASCII; a Chinese word ends before a Latin letter.
+    // A word in Latin letters may begin with a letter outside ASCII. A Chinese word ends before a Latin letter.
     let first = text[start];
     let run = match first {
         0..0x80 => text[start..limit]
@@ -126,12 +126,12 @@ fn word(text: &[u8], at: usize, limit: usize) -> Option<Word> {
     (run > 0).then_some(Word { range: start..start + run, quoted })
 }
 
-/// Returns the password in the sentence that goes on at `at`. If `key` is true, it may look like a hash. At
-/// most `most` words may be before it.
+/// Returns the password in the rest of the sentence from `at` on. If `key` is true, the password may look like a hash.
+/// At most `most` words may be before it.
 fn after(text: &[u8], at: usize, key: bool, most: usize) -> Option<Range<usize>> {
     let limit = sentence_end(text, at);
     let (mut at, mut between, mut joined, mut marked) = (at, 0, false, false);
-    // Whether a verb was found. After it, there are only words that say when or how.
+    // Whether a verb was found. Only words that say when or how may follow a verb.
     let mut told = false;
     while let Some(found) = word(text, at, limit) {
         let range = bare(text, found.range.clone());
@@ -143,7 +143,7 @@ fn after(text: &[u8], at: usize, key: bool, most: usize) -> Option<Range<usize>>
         } else {
             is_spoken(value)
         };
-        // After a comma, the password has to end its part of the sentence; otherwise it is an argument.
+        // After a comma, a password must be at the end of its part of the sentence. Otherwise the value is an argument.
         let ends = most > 0 || found.quoted || text.get(range.end).is_none_or(|b| b",.;\r\n".contains(b));
         if near
             && (fits || hash)
@@ -157,12 +157,12 @@ fn after(text: &[u8], at: usize, key: bool, most: usize) -> Option<Range<usize>>
         let plain = lower.iter().all(|b| b.is_ascii_alphabetic() || b"-'/".contains(b) || !b.is_ascii());
         let sign = VERBS.iter().any(|verb| *verb.as_bytes() == *lower);
         if !plain && !sign {
-            // `ada:` and `ada@host` name the user.
+            // A word such as `ada:` or `ada@host` names the user.
             if lower.len() > 24 || lower.len() > 1 && !lower.ends_with(b":") && !lower.contains(&b'@') {
                 return None;
             }
         }
-        // `password 0 …` in the configuration of a router.
+        // This is for `password 0 …` in the configuration of a router.
         joined = sign
             || between == 0 && lower.len() == 1 && lower[0].is_ascii_digit()
             || lower.iter().all(|b| !b.is_ascii())
@@ -213,7 +213,8 @@ fn before(text: &[u8], at: usize) -> Option<Range<usize>> {
     (is_spoken(value) && !is_hash(value)).then_some(range)
 }
 
-/// Returns the password of a pair of a user and a password in the sentence that goes on at `at`: `ada / …`, `ada:…`.
+/// Returns the password of a pair of a user and a password, such as `ada / …` or `ada:…`, in the rest of the sentence
+/// from `at` on.
 fn pair_after(text: &[u8], at: usize) -> Option<Range<usize>> {
     let limit = sentence_end(text, at);
     let mut words = Vec::new();
@@ -323,12 +324,13 @@ fn is_mixed(value: &[u8]) -> bool {
         && value.iter().any(u8::is_ascii_alphabetic)
 }
 
-/// Returns where the sentence that goes on at `at` ends, at most [`REACH`] bytes further, without cutting a word.
+/// Returns the end of the sentence that continues at `at`. The end is at most [`REACH`] bytes away, and never within a
+/// word.
 fn sentence_end(text: &[u8], at: usize) -> usize {
     let rest = &text[at..];
     let ends = |place: &usize| {
         let here = &rest[*place..];
-        // A sign after a digit may be the last one of a password.
+        // A sign after a digit may be the last character of a password.
         let sign = b".;".contains(&here[0])
             || b"!?".contains(&here[0]) && *place > 0 && !rest[*place - 1].is_ascii_digit();
         here[0] == b'\n'

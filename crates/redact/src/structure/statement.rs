@@ -11,9 +11,10 @@ const COLUMNS: usize = 1200;
 /// The maximum number of bytes of the rows of a statement.
 const ROWS: usize = 256 * 1024;
 
-/// Returns the values of the secret columns among those with the word at `hit`, and where reading stopped.
+/// Returns the values of the secret columns in the list of columns that contains the word at `hit`, and the place where
+/// reading stopped.
 pub(super) fn column(text: &[u8], hit: &Range<usize>) -> Option<(Vec<Range<usize>>, usize)> {
-    // Most names are in no list.
+    // Most names are not in a list of columns, which is checked first.
     let inner = |b: &u8| b.is_ascii_alphanumeric() || b"_`\"[] \n".contains(b);
     let before = text[..hit.start].iter().rev().take(48).find(|b| !inner(b));
     let after = text[hit.end..].iter().take(48).find(|b| !inner(b));
@@ -91,7 +92,7 @@ fn copied(text: &[u8], at: usize, count: usize, secret: &[usize]) -> (Vec<Range<
     (found, limit)
 }
 
-/// Returns the place of the bracket that closes the one at `open`. Brackets within quotes don't count.
+/// Returns the place of the bracket that closes the bracket at `open`. Brackets within quotes don't count.
 fn closing(text: &[u8], open: usize, limit: usize) -> usize {
     let (mut depth, mut quote) = (0, None);
     for (place, &byte) in text.iter().enumerate().take(limit).skip(open) {
@@ -107,7 +108,7 @@ fn closing(text: &[u8], open: usize, limit: usize) -> usize {
     limit
 }
 
-/// Splits `range` at its commas. Commas within quotes or brackets separate nothing.
+/// Splits `range` at its commas, except commas within quotes or brackets.
 fn split(text: &[u8], range: Range<usize>) -> Vec<Range<usize>> {
     let (mut parts, mut start, mut quote, mut depth) = (Vec::new(), range.start, None, 0);
     for place in range.clone() {

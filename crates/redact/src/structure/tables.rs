@@ -1,7 +1,8 @@
-//! Reads tables: CSV and its kin, the boxes of psql and mysql, Markdown, columns that spaces align, HTML.
+//! Reads tables in several formats: CSV and similar formats, the boxes of psql and mysql, Markdown, columns aligned by
+//! spaces, and HTML.
 //!
-//! The cell of a header decides for its column. A table is read to its end at the first cell of its header that
-//! names a secret, so the time stays linear.
+//! A cell of the header decides whether its column has secrets. The whole table is read at the first cell of its header
+//! that names a secret, so the time stays linear.
 
 use std::ops::Range;
 
@@ -28,10 +29,11 @@ enum Sign {
 /// The lines that separate the cells of a drawn box.
 const BARS: [&str; 3] = ["│", "║", "┃"];
 
-/// How many bytes each of [`BARS`] has.
+/// The number of bytes of each of [`BARS`].
 const BAR: usize = "│".len();
 
-/// Returns the values of the columns whose names are in the same header as the word at `hit`, and where the table ends.
+/// Returns the values of the secret columns of the table whose header contains the word at `hit`, and the place where
+/// the table ends.
 pub(super) fn column(text: &[u8], hit: &Range<usize>) -> Option<(Vec<Range<usize>>, usize)> {
     let (cell, sign) = cell(text, hit)?;
     if !is_secret(&text[bare(text, cell.clone())]) {
@@ -52,7 +54,7 @@ pub(super) fn column(text: &[u8], hit: &Range<usize>) -> Option<(Vec<Range<usize
             && !name.iter().any(|b| b"={}<>;!$\\".contains(b) || *b == b'(' && sign == Sign::Byte(b','))
     };
     let filled: Vec<_> = names.iter().filter(|name| !text[(*name).clone()].trim_ascii().is_empty()).collect();
-    // In a table of two columns the first cell names the second.
+    // In a table of two columns, the first cell is the name of the second cell.
     if let [first, second] = filled[..]
         && first.contains(&hit.start)
         && matches!(sign, Sign::Byte(b'|') | Sign::Box)
@@ -165,7 +167,7 @@ fn sign_before(text: &[u8], end: usize) -> Option<Sign> {
     }
 }
 
-/// Returns the cells of the row `line`. A separator within quotes separates nothing.
+/// Returns the cells of the row `line`. Separators within quotes are ignored.
 fn cells(text: &[u8], line: Range<usize>, sign: Sign) -> Vec<Range<usize>> {
     let line = line.start..line.start + text[line.clone()].trim_ascii_end().len();
     let (mut cells, mut start, mut at, mut quoted) = (Vec::new(), line.start, line.start, false);
@@ -216,7 +218,7 @@ fn is_rule(line: &[u8]) -> bool {
     line.len() > 2 && line.iter().all(drawn) && line.iter().any(|b| !b"| ".contains(b))
 }
 
-/// Returns the value below a header of one column, as psql writes it.
+/// Returns the value below a header of one column, in the format of psql.
 fn single(text: &[u8], cell: &Range<usize>) -> Option<(Vec<Range<usize>>, usize)> {
     let rule = line_end(text, cell.end, 8)? + 1;
     let end = line_end(text, rule.min(text.len()), 200)?;
