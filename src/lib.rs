@@ -1,13 +1,14 @@
-//! A memory of conversations and commits for coding agents: an MCP server and a command line.
+//! A memory of conversations and commits for coding agents, with an MCP server and a command line.
 //!
-//! This crate has the doors, which only translate requests into calls and results into answers: [`server`] (MCP) and
-//! [`cli`]. The rows of the house below them are crates; `tests/it/tidy/` checks that each imports only those below it:
+//! This crate has the two entry points, [`server`] (MCP) and [`cli`]. They only translate requests into calls, and
+//! results into answers. The layers below them are separate crates. `tests/it/tidy/` checks that each crate imports
+//! only crates of lower layers:
 //!
-//! - operations, one file each, in folders by toolset: `tiro-tools`
-//! - what several operations compose, and what a process has open: `tiro-host`
+//! - operations, each in a file of its own, in folders by toolset: `tiro-tools`
+//! - work that several operations share, and everything that a process has open: `tiro-host`
 //! - steps of operations: `tiro-recall` (the write path, the read path, the stash), `tiro-inline` (the files in a
-//!   prompt), `tiro-digest` (statements, facts, summaries), `tiro-capture` (histories to drafts)
-//! - effects: `tiro-store` (the promises of a store, which `tiro-sqlite` keeps), `tiro-embed`, `tiro-git`,
+//!   prompt), `tiro-digest` (statements, facts, summaries), `tiro-capture` (turns histories into drafts)
+//! - effects: `tiro-store` (the interface of a store, which `tiro-sqlite` implements), `tiro-embed`, `tiro-git`,
 //!   `tiro-files`, `tiro-llm`
 //! - text: `tiro-text`
 //! - words and values: `tiro-base`, `tiro-redact`

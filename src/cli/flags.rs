@@ -1,6 +1,6 @@
-//! Translates messages of tools for people: arguments become flags, and tools become subcommands.
+//! Translates messages of tools for people. Names of arguments become flags, and names of tools become subcommands.
 
-/// Tool arguments whose flag has a different name, each with the name of its flag.
+/// Arguments of tools whose flag has another name, each with the name of its flag.
 const RENAMED: [(&str, &str); 5] = [
     ("session_id", "session"),
     ("conversation_ids", "sessions"),
@@ -25,7 +25,7 @@ const TOOLS: [(&str, &str); 12] = [
     ("mark_important", "tiro mark"),
 ];
 
-/// Returns the error or hint `text` with the names of arguments and tools replaced by those of flags and
+/// Returns the error or hint `text`, with names of arguments replaced by flags, and names of tools replaced by
 /// subcommands.
 ///
 /// A quoted word without `_` or `.` may come from the user's input, so it is replaced only at the beginning of the
@@ -46,7 +46,7 @@ pub fn named(command: &clap::Command, text: &str) -> String {
     without_tools(&text)
 }
 
-/// Returns the notice `text` with the names of tools replaced by those of subcommands.
+/// Returns the notice `text`, with names of tools replaced by subcommands.
 pub fn without_tools(text: &str) -> String {
     let mut text = text.to_owned();
     for (tool, subcommand) in TOOLS {
@@ -56,8 +56,9 @@ pub fn without_tools(text: &str) -> String {
     text
 }
 
-/// Returns the answer `text` with the call of a tool replaced by the subcommand that does the same: `expand_detail` with
-/// the argument `m1` by `tiro show m1`. Without an argument, returns the text unchanged.
+/// Returns the answer `text` with the call of a tool replaced by the subcommand that does the same. For example, the
+/// call of `expand_detail` with the argument `m1` becomes `tiro show m1`. Without an argument, returns the text
+/// unchanged.
 pub fn as_command(text: String, tool: &str, subcommand: &str, argument: Option<&str>) -> String {
     match argument {
         Some(argument) => {

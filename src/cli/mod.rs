@@ -1,4 +1,4 @@
-//! The command line: reads arguments, calls an operation, prints its answer. One file per subcommand.
+//! The command line. It reads arguments, calls an operation and prints the answer. Each subcommand has a file.
 //!
 //! `--json` prints the answer as JSON on stdout. Everything else goes to stderr: progress, notes, and errors with
 //! their hints. With `--json`, an error and its hint are one JSON object. The exit code is 1 after an error and 2
@@ -159,7 +159,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Returns whether `--json` is among the arguments. This is for a command line that can't be parsed.
+/// Returns whether `--json` is among the arguments. Used for a command line that can't be parsed.
 fn wants_json() -> bool {
     std::env::args_os().skip(1).take_while(|word| word != "--").any(|word| word == "--json")
 }

@@ -1,11 +1,12 @@
 //! Prints answers, errors, usage and logs in such a way that stored text can't control the terminal.
 //!
-//! Control characters and characters that hide text are written as escapes; in JSON these are JSON's own escapes.
+//! Control characters and characters that hide text are written as escapes. In JSON, these are JSON's own escapes.
 //! Errors, usage messages and log lines are also redacted, and each is written as one line. A
-//! [`terminal`](super::terminal) page needs no escaping: the only terminal codes in it are those of its styles.
+//! [`terminal`](super::terminal) page needs no further escaping, because the only terminal codes in it come from its
+//! styles.
 //!
-//! With `--json` an error is one line of JSON on stderr, an object with `error` and an optional `hint`. In that
-//! case stdout stays empty, so that a program can't mistake an error for an answer.
+//! With `--json`, an error is one line of JSON on stderr: an object with `error` and an optional `hint`. Stdout then
+//! stays empty, so that a program can't mistake an error for an answer.
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
@@ -20,7 +21,7 @@ use super::terminal::{Page, Screen, Span, Style};
 use tiro_base::envelope;
 use tiro_base::error::{Context, Error, Kind, Result, cleaned, quoted};
 
-/// The width in columns that is assumed for a terminal that doesn't report its own.
+/// The width in columns that is assumed for a terminal that doesn't report its width.
 const USUAL_WIDTH: usize = 80;
 
 /// When output is coloured.
@@ -47,7 +48,7 @@ impl Color {
     }
 }
 
-/// How answers are printed.
+/// The form in which answers are printed.
 #[derive(Clone, Copy)]
 pub struct Out {
     /// As JSON instead of text.
@@ -55,7 +56,7 @@ pub struct Out {
 }
 
 impl Out {
-    /// Prints an answer as JSON, or as `text`. Envelopes in `text` are removed, since only models need them.
+    /// Prints an answer as JSON, or as `text`. Envelopes in `text` are removed, because only models need them.
     pub fn answer(self, answer: &impl Serialize, text: &str) -> Result<ExitCode> {
         self.view(answer, |screen| {
             let mut page = Page::new(screen, 0);
@@ -107,7 +108,7 @@ fn screen() -> Screen {
     Screen { width, colour: AutoStream::choice(&stdout) != ColorChoice::Never }
 }
 
-/// Prints a piece of an answer on stdout as it arrives, with control characters escaped. A closed pipe is not an error.
+/// Prints a piece of an arriving answer on stdout, with control characters escaped. A closed pipe is not an error.
 pub fn piece(text: &str) {
     let _ = write!(io::stdout(), "{}", envelope::escape(text)).and_then(|()| io::stdout().flush());
 }
@@ -117,8 +118,8 @@ pub fn aside(text: &str) {
     let _ = write!(io::stderr(), "{}", envelope::escape(text)).and_then(|()| io::stderr().flush());
 }
 
-/// Prints an error of `command` and its hint as text or JSON. The names of arguments and tools in them become those
-/// of flags and subcommands.
+/// Prints an error of `command` and its hint as text or JSON. Names of arguments become flags, and names of tools
+/// become subcommands.
 pub fn failure(error: &Error, command: Option<&clap::Command>, out: Out) {
     error.log();
     let translated = |text: &str| command.map_or(text.to_owned(), |command| flags::named(command, text));
@@ -135,12 +136,12 @@ fn failed(error: &str, hint: Option<&str>, out: Out) {
         let _ = writeln!(io::stderr(), "{}", envelope::in_json(&object.to_string()));
         return;
     }
-    // Long errors are not wrapped here but by the terminal, so that they can be copied as one line.
+    // Long errors are wrapped by the terminal and not here, so that they can be copied as one line.
     let screen = Screen { width: None, colour: AutoStream::choice(&io::stderr()) != ColorChoice::Never };
     let mut page = Page::new(screen, 0);
     let lines = [("error:", Style::Warning, Some(error)), ("hint:", Style::Strong, hint)];
     for (word, style, text) in lines {
-        // An error may have several lines; `error:` or `hint:` comes only before the first.
+        // An error may have several lines. `error:` or `hint:` is put only before the first line.
         let mut lines = text.into_iter().flat_map(str::lines);
         if let Some(first) = lines.next() {
             page.line(0, [Span::new(style, word), Span::new(Style::Plain, format!(" {first}"))]);
@@ -152,7 +153,7 @@ fn failed(error: &str, hint: Option<&str>, out: Out) {
 
 /// Prints help or an error of usage, and returns clap's exit code.
 ///
-/// clap's messages repeat the arguments, which may hold a secret. So the arguments are quoted and redacted as in
+/// clap's messages repeat the arguments, which may contain a secret. So the arguments are quoted and redacted as in
 /// other errors.
 pub fn usage(mut error: clap::Error, out: Out) -> ExitCode {
     let code = ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
@@ -187,10 +188,10 @@ pub fn usage(mut error: clap::Error, out: Out) -> ExitCode {
 
 /// Starts logging to stderr. Each event that `filter` admits becomes one redacted line.
 pub fn log(filter: &str) {
-    // The libraries for MCP and for providers log whole requests, which hold the text of memories.
+    // The libraries for MCP and for providers log whole requests, which contain texts of memories.
     let filter = tracing_subscriber::EnvFilter::try_new(format!("{filter},rmcp=off,{}", tiro_llm::QUIET))
         .unwrap_or_else(|_| "warn".into());
-    // Tests call this function several times in one process; only the first subscriber is kept.
+    // Tests call this function several times in one process. Only the first subscriber is kept.
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(|| Log)

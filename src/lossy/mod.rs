@@ -1,9 +1,9 @@
-//! Reads JSON whose strings are no text: bytes that are not UTF-8, and escapes of half a surrogate pair, which models and
-//! clients write when an emoji is cut in two.
+//! Reads JSON whose strings are not valid text. They may have bytes that are not UTF-8, or escapes of half a surrogate
+//! pair. Models and clients write such an escape when an emoji is cut in two.
 
 use std::borrow::Cow;
 
-/// Returns a line of JSON with U+FFFD in place of each byte sequence and each escape that is no character.
+/// Returns a line of JSON with U+FFFD in place of each invalid byte sequence and each escape that is not a character.
 pub fn json(line: &[u8]) -> Cow<'_, [u8]> {
     let line = match String::from_utf8_lossy(line) {
         Cow::Borrowed(_) => Cow::Borrowed(line),
@@ -42,7 +42,8 @@ fn paired(line: &[u8]) -> Vec<u8> {
     whole
 }
 
-/// Returns the code unit of the escape at the beginning of `text`, such as `\u00e9`; `None` if there is none.
+/// Returns the code unit of the escape at the beginning of `text`, such as `\u00e9`. Returns `None` if there is no
+/// escape.
 fn escaped(text: &[u8]) -> Option<u16> {
     let digits = text.strip_prefix(b"\\u")?.get(..4)?;
     digits.iter().all(u8::is_ascii_hexdigit).then_some(())?;

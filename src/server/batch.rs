@@ -1,5 +1,5 @@
-//! The answers to a batch, an array of messages on one line, which the revisions of MCP before 2025-06-18 have. They are
-//! written together, as an array on one line.
+//! The answers to a batch. A batch is an array of messages on one line; only the revisions of MCP before 2025-06-18
+//! have batches. The answers are written together, as an array on one line.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -20,8 +20,8 @@ impl Batch {
         Batch { state: Mutex::new(BatchState { waiting, answers: Vec::new() }) }
     }
 
-    /// Ends the wait for one request. `answer` is its line, or `None` if the request was cancelled. Returns the line to
-    /// write if it was the last of the batch and any was answered.
+    /// Ends the wait for one request. `answer` is the line that answers it, or `None` if the request was cancelled. If
+    /// it was the last open request of the batch, and at least one request was answered, returns the line to write.
     pub(super) fn end(&self, answer: Option<Vec<u8>>) -> Option<Vec<u8>> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.answers.extend(answer);

@@ -1,8 +1,8 @@
 //! Runs the work of requests on separate threads. Another thread reads and writes messages.
 //!
 //! Tools block their thread while they wait for SQLite or the encoder. So each call runs on a thread of the blocking
-//! pool. Its future is polled there, and dropped there if the client cancels the call. The call's permit becomes free
-//! when its answer is written.
+//! pool. Its future is polled on this thread, and dropped there if the client cancels the call. The call's permit
+//! becomes free when the answer is written.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -16,25 +16,25 @@ use super::requests::Requests;
 use tiro_base::error::Result;
 use tiro_tools::Pending;
 
-/// How many calls may run at the same time; further calls wait. Arbitrary: enough that calls seldom wait for each
-/// other, and few enough that their threads cost little.
+/// The maximum number of calls that run at the same time; further calls wait. Arbitrary: enough that calls seldom wait
+/// for each other, and few enough that their threads cost little.
 const AT_ONCE: usize = 32;
 
 /// Runs calls, up to a limited number at a time.
 pub(super) struct Calls {
     permits: Arc<Semaphore>,
-    /// Permits for requests that need no work; such a request waits only until the client reads earlier answers.
+    /// Permits for requests that need no work. Such a request waits only until the client has read earlier answers.
     ready: Arc<Semaphore>,
     requests: Requests,
 }
 
 /// How a call ended.
 pub(super) enum Outcome<T> {
-    /// It returned.
+    /// The call returned.
     Done(Result<T>),
-    /// It panicked; the log on stderr says where.
+    /// The call panicked. The log on stderr says where.
     Panicked,
-    /// The client cancelled it, or the server is ending.
+    /// The client cancelled the call, or the server is ending.
     Cancelled,
 }
 
@@ -45,7 +45,7 @@ impl Calls {
         Calls { permits: permits(), ready: permits(), requests }
     }
 
-    /// Waits until the client has read enough earlier answers, so that a request that needs no work may be answered.
+    /// Waits until the client has read enough earlier answers. Called before a request that needs no work is answered.
     pub(super) async fn ready(&self, context: &RequestContext<RoleServer>) {
         if let Ok(permit) = Arc::clone(&self.ready).acquire_owned().await {
             self.requests.hold(&context.id, permit);

@@ -1,4 +1,4 @@
-//! Answers requests, both of clients that send `initialize` first and of clients that don't.
+//! Answers requests of all clients, whether or not they send `initialize` first.
 
 use std::borrow::Cow;
 use std::sync::Once;
@@ -26,7 +26,7 @@ use tiro_tools::{Answer, Resources, Tool};
 
 /// The instructions that clients give to their models, in at most 150 tokens: when to search and what to store.
 ///
-/// They are constant and contain no stored text, because a model follows them like the user's own words.
+/// The instructions are constant and contain no stored text, because a model follows them like the user's own words.
 const INSTRUCTIONS: &str = "\
 Tiro remembers this project across sessions: conversations, decisions, findings and git commits. \
 Call search_project_memory before work whose reasons may lie in the past: why code is as it is, what was decided or \
@@ -44,8 +44,8 @@ const VERSIONS: &[ProtocolVersion] = &[
     ProtocolVersion::V_2026_07_28,
 ];
 
-/// How long a client may cache answers that don't change while this process runs, in milliseconds. Arbitrary: after
-/// an update of Tiro, a client asks again within the hour.
+/// The time for which a client may cache answers that don't change while this process runs, in milliseconds. Arbitrary:
+/// after an update of Tiro, a client asks again within the hour.
 const FIXED_FOR: u64 = 3_600_000;
 
 /// The supported methods. If a request for one of these reaches [`Handler::on_custom_request`], its parameters are
@@ -78,20 +78,21 @@ pub(super) struct Handler {
 }
 
 impl Handler {
-    /// Returns the handler of `offer`; `requests` are the open requests of the transport.
+    /// Returns the handler of `offer`. `requests` are the open requests of the transport.
     pub(super) fn new(offer: Offer, requests: Requests) -> Handler {
         let Offer { tools, resources, form } = offer;
         let listed = tools.iter().map(listed).collect();
         Handler { tools, listed, resources, form, calls: Calls::new(requests), met: Once::new() }
     }
 
-    /// Returns whether the client also gets answers as data. Revisions of the protocol before 2025-06-18 know no data.
+    /// Returns whether the client also gets answers as data. Revisions of the protocol before 2025-06-18 don't have
+    /// such data.
     fn gives_data(&self, context: &RequestContext<RoleServer>) -> bool {
         let knows_data = |version: ProtocolVersion| version >= ProtocolVersion::V_2025_06_18;
         self.form == Form::Both && context.protocol_version().is_some_and(knows_data)
     }
 
-    /// Takes note of the client that a request names. In revisions without `initialize`, every request names it.
+    /// Records the client that a request names. In revisions without `initialize`, every request names the client.
     fn meet(&self, context: &RequestContext<RoleServer>) {
         let client = context.meta.get("io.modelcontextprotocol/clientInfo");
         if let Some(name) = client.and_then(|client| client.get("name")?.as_str()) {
@@ -233,7 +234,8 @@ impl ServerHandler for Handler {
             None => return Err(not_found("no such resource", &request.uri)),
         };
         let text = finished(self.calls.run("resources/read", &context, work).await, Some(&request.uri))?;
-        // A session whose name has a secret is found under that name, but the answer doesn't repeat the secret.
+        // If the name of a session contains a secret, the session is found under this name, but the answer doesn't
+        // repeat the secret.
         let clean = cleaned(&request.uri);
         let uri = if clean.contains("REDACTED") { clean } else { request.uri };
         let result = ReadResourceResult::new(vec![resources::contents(text, uri)])
@@ -307,7 +309,7 @@ fn answered(answer: Answer) -> CallToolResult {
     result
 }
 
-/// Returns an error as the result of a tool, so that the model can read what happened and what to try.
+/// Returns an error as the result of a tool, so that the model can read the error and its hint.
 fn failed(error: &Error) -> CallToolResult {
     error.log();
     let message = error.to_string();

@@ -1,9 +1,9 @@
 //! Reads one line as a JSON-RPC message, or returns the error that answers it.
 //!
-//! No line may end the server or leave a client waiting: every request gets an answer, with the id of the request if
-//! it can be read. As MCP requires, the error about a line whose id can't be read has no id. Malformed notifications
-//! and responses are ignored, because JSON-RPC forbids answering them. A string that is no text, such as half an emoji, is
-//! read with a replacement character.
+//! No line may end the server or leave a client waiting. So every request gets an answer. It has the id of the request
+//! if this id can be read; otherwise it has no id, as MCP requires. Malformed notifications and responses are ignored,
+//! because JSON-RPC forbids answering them. In a string, invalid text such as half an emoji is read as a replacement
+//! character.
 
 use rmcp::RoleServer;
 use rmcp::model::{
@@ -23,13 +23,13 @@ pub(super) enum Line {
     Message(Box<RxJsonRpcMessage<RoleServer>>),
     /// The line gets this error as its answer.
     Refused(Box<TxJsonRpcMessage<RoleServer>>),
-    /// The line is a batch: these messages, each as it would be read from a line of its own, with its number of bytes.
+    /// The line is a batch of these messages. Each was read as if it were alone on a line, and has its number of bytes.
     Batch(Vec<(Line, usize)>),
     /// The line is ignored.
     Nothing,
 }
 
-/// Reads `line`, which has no line break. `takes_batches` is whether the client's revision of the protocol has batches.
+/// Reads `line`, which has no line break. `takes_batches` is true if the client's revision of the protocol has batches.
 pub(super) fn read(line: &[u8], takes_batches: bool) -> Line {
     let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line).trim_ascii();
     let line = &*lossy::json(line);
@@ -77,7 +77,7 @@ pub(super) fn taken(id: RequestId) -> Box<TxJsonRpcMessage<RoleServer>> {
     Box::new(ServerJsonRpcMessage::error(ErrorData::new(ErrorCode::INVALID_REQUEST, message, None), Some(id)))
 }
 
-/// The members that decide what kind of message a line is; other members are ignored.
+/// The members that decide what kind of message a line is. Other members are ignored.
 #[derive(Deserialize)]
 struct Head {
     #[serde(default)]
@@ -136,8 +136,8 @@ fn read_message(line: &[u8], head: Head) -> Line {
 
 /// Parses the line of a tool call directly into its type.
 ///
-/// rmcp would try one kind of message after another, each on a copy. For a call of several megabytes, that takes many
-/// times the memory and the time.
+/// rmcp would try one kind of message after another, each on a copy. For a call of several megabytes, this would take
+/// many times the memory and the time.
 fn read_call(line: &[u8], id: RequestId) -> Line {
     #[derive(Deserialize)]
     struct Call<P> {
@@ -177,7 +177,7 @@ struct LooseParams {
 }
 
 impl LooseParams {
-    /// Returns the parameters, if the arguments are JSON in a string, or an empty value for none.
+    /// Returns the parameters if the arguments are JSON in a string, or an empty value in place of no arguments.
     fn tightened(self) -> Option<CallToolRequestParams> {
         let arguments = match self.arguments {
             Value::String(text) if text.trim().is_empty() => Value::Null,
@@ -206,14 +206,14 @@ fn refused(
 
 /// Finds the `id` of a message that arrives in pieces, without keeping the message.
 ///
-/// A line that is too long is dropped while it is read. But its sender waits for an answer with the message's id, and
-/// many clients write the id last.
+/// A line that is too long is dropped while it is read. But the client waits for an answer with the id of the message,
+/// and many clients write the id at the end of a message.
 #[derive(Default)]
 pub(super) struct IdFinder {
     depth: usize,
     in_string: bool,
     escaped: bool,
-    /// Whether the bytes at depth one belong to the value of a member rather than to its name.
+    /// Whether the bytes at depth one belong to the value of a member. Otherwise they belong to its name.
     in_value: bool,
     name: Vec<u8>,
     value: Vec<u8>,

@@ -1,17 +1,17 @@
-//! The MCP server: tools and resources over two streams, usually stdin and stdout.
+//! The MCP server. It serves tools and resources over two streams, usually stdin and stdout.
 //!
-//! No other module knows MCP or JSON-RPC. The server supports clients that send `initialize` first (2024-11-05 to
+//! No other module uses MCP or JSON-RPC. The server supports clients that send `initialize` first (2024-11-05 to
 //! 2025-11-25) and clients that don't (2026-07-28, where every request names its client). rmcp provides the types and
-//! the loop that serves requests. Our own code (`stdio`) divides the input into lines, because a malformed line must
-//! be answered and must not end the server.
+//! the loop that serves requests. Our own code (`stdio`) divides the input into lines, because a malformed line must be
+//! answered and must not end the server.
 //!
 //! The service starts without rmcp's opening phase, because that phase ends the process if a notification or a failed
-//! handshake comes first. Only one rule of that phase matters, and `handler` checks it. Tools run on other threads,
-//! so that the thread that reads and writes can notice a cancellation, the end of the input or a signal at once.
+//! handshake comes first. Only one rule of that phase is needed, and `handler` checks it. Tools run on other threads,
+//! so that the thread that reads and writes can immediately notice a cancellation, the end of the input, or a signal.
 //!
-//! The server ends at the end of its input, or when it gets a signal. From then on it reads nothing more. It lets
-//! open calls continue for 0.8 seconds, then drops them, and ends within two seconds. While a client doesn't read its
-//! answers, the server reads only a few thousand of the client's requests (see `requests`). Later lines wait,
+//! The server ends at the end of its input, or when it gets a signal. From then on, it reads nothing more. Open calls
+//! may continue for 0.8 seconds and are then dropped. The server ends within two seconds. While a client doesn't read
+//! its answers, the server reads only a few thousand of the client's requests (see `requests`). Later lines wait,
 //! including cancellations, but the server still notices when the client is gone.
 //!
 //! Sampling, roots, elicitation, subscriptions and prompts are not supported. The server remembers nothing about a
@@ -43,13 +43,13 @@ use tiro_host::caller::{Form, WritingCaller};
 use tiro_host::engine::Engine;
 use tiro_tools::{Resources, Tool};
 
-/// How long open calls may continue after the end of the input or a signal.
+/// The time for which open calls may continue after the end of the input or a signal.
 const GRACE: Duration = Duration::from_millis(800);
 
-/// How long writing the answers to dropped calls may take.
+/// The maximum time for writing the answers to dropped calls.
 const LAST_ANSWERS: Duration = Duration::from_millis(400);
 
-/// Serves on stdin and stdout until the input ends or a signal arrives. It creates its own runtime for that.
+/// Serves on stdin and stdout until the input ends or a signal arrives. Creates a runtime for this.
 ///
 /// Work that can't be interrupted continues on its thread, so the caller should soon return from `main`.
 pub fn run_stdio(engine: &Arc<Engine>, caller: &Arc<WritingCaller>) -> Result<()> {
@@ -77,7 +77,7 @@ pub async fn serve_stdio(engine: &Arc<Engine>, caller: &Arc<WritingCaller>) -> R
     serve_while(offer, input, output, termination(), is_input_closed).await
 }
 
-/// What a server offers.
+/// The tools and resources that a server offers.
 pub struct Offer {
     /// The tools.
     pub tools: Vec<Tool>,
@@ -97,8 +97,8 @@ where
     serve_while(offer, input, output, stop, || false).await
 }
 
-/// Serves `offer` until `input` ends or the future `stop` completes. `is_gone` returns whether the
-/// client closed its end of `input`; it is called while nothing is read.
+/// Serves `offer` until `input` ends or the future `stop` completes. `is_gone` returns whether the client closed its
+/// end of `input`. It is called while nothing is read.
 async fn serve_while<R, W>(
     offer: Offer,
     input: R,

@@ -1,7 +1,7 @@
 //! Sends progress notifications to a client that asked for them.
 //!
-//! A call tells its progress from its own thread. A channel takes the messages to the thread that writes. If the client
-//! reads slowly, messages are dropped, since later ones replace them. No message is sent after the answer.
+//! A call reports its progress from its own thread. A channel passes the messages to the thread that writes. If the
+//! client reads slowly, messages are dropped, because later messages replace them. No message is sent after the answer.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ use tiro_tools::Progress;
 /// The shortest time between two notifications of a call. Arbitrary: people read no faster.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// How many messages may wait to be sent. Arbitrary.
+/// The maximum number of messages that wait to be sent. Arbitrary.
 const WAITING: usize = 8;
 
 /// The notifications of one call.
@@ -25,8 +25,8 @@ pub(super) struct Notifications {
     messages: mpsc::Receiver<String>,
 }
 
-/// Returns the progress for the call of `context`, and the notifications that it causes. The progress does nothing if the
-/// client didn't send a progress token.
+/// Returns the progress of the call in `context`, and the notifications that the progress causes. If the client didn't
+/// send a progress token, the progress does nothing.
 pub(super) fn progress(context: &RequestContext<RoleServer>) -> (Progress, Option<Notifications>) {
     let Some(token) = context.meta.get_progress_token() else { return (Progress::default(), None) };
     let (sender, messages) = mpsc::channel(WAITING);
@@ -35,7 +35,7 @@ pub(super) fn progress(context: &RequestContext<RoleServer>) -> (Progress, Optio
     (progress, Some(Notifications { peer: context.peer.clone(), token, messages }))
 }
 
-/// Waits for `work`, and meanwhile sends its notifications.
+/// Waits for `work`, and sends its notifications during this time.
 pub(super) async fn while_telling<T>(
     notifications: Option<Notifications>,
     work: impl Future<Output = T>,
@@ -53,7 +53,7 @@ pub(super) async fn while_telling<T>(
                 }
                 (count, last) = (count + 1, Some(Instant::now()));
                 let told = ProgressNotificationParam::new(token.clone(), f64::from(count)).with_message(message);
-                // A client that is gone ends the call by other means.
+                // An error is ignored: if the client is gone, the call ends in another way.
                 drop(peer.notify_progress(told).await);
             }
         }

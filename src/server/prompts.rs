@@ -1,7 +1,7 @@
 //! The prompts that clients offer to people as slash commands: `recall` and `where-we-left-off`.
 //!
-//! A prompt is an instruction in the user's name, so it contains fixed words and what the user typed, and nothing
-//! remembered. It tells the model which tool to call.
+//! A prompt is an instruction in the user's name. So it contains only fixed words and the words that the user typed,
+//! but no text from memory. It tells the model which tool to call.
 
 use rmcp::model::{ErrorData, GetPromptResult, Prompt, PromptArgument, PromptMessage, Role};
 use serde_json::{Map, Value};
@@ -47,7 +47,7 @@ unclear, open it with `expand_detail` before you answer. Don't begin any work ye
 
 fn recall(about: Option<&str>) -> String {
     let what = match about {
-        // Claude Code passes only the first word that the user typed, and shows the model all of them beside the prompt.
+        // Claude Code passes only the first word that the user typed, but shows the model all words beside the prompt.
         Some(about) => format!(
             "What do earlier sessions and commits of this project say about this: {about}\nIf more words of mine stand \
              beside this, such as <command-args>, all of them are meant."
@@ -62,7 +62,8 @@ fn recall(about: Option<&str>) -> String {
     )
 }
 
-/// Returns what the user typed. Models and clients send words under any name, so all of them count.
+/// Returns the words that the user typed. Models and clients use any names for arguments, so the values of all
+/// arguments are used.
 fn words(arguments: Option<&Map<String, Value>>) -> Option<String> {
     let text = |value: &Value| match value {
         Value::String(text) => Some(text.trim().to_owned()),

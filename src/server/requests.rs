@@ -1,8 +1,8 @@
 //! The open requests. A request is open from the reading of its line until its answer is written.
 //!
 //! A client that sends requests but reads no answers would fill the memory with requests and answers. So the open
-//! requests are limited: a call keeps its permit to run until its answer is written, and no line is read while too
-//! many requests are open. If the client reads later, it gets all answers.
+//! requests are limited: a call keeps its permit to run until its answer is written, and no line is read while too many
+//! requests are open. A client that reads later still gets all answers.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,14 +12,14 @@ use tokio::sync::{Notify, OwnedSemaphorePermit};
 
 use super::batch::Batch;
 
-/// How many requests may be open. Arbitrary: more than a client sends before it reads, but few enough to take
+/// The maximum number of open requests. Arbitrary: more than a client sends before it reads, but few enough to take
 /// only a few megabytes.
 const MOST: usize = 4096;
 
 /// No line is read while the lines of all open requests together have at least this many bytes. Arbitrary.
 const MOST_BYTES: usize = 16 << 20;
 
-/// The open requests; clones share them.
+/// The open requests. Clones share them.
 #[derive(Clone, Default)]
 pub(super) struct Requests {
     shared: Arc<Shared>,
@@ -36,7 +36,7 @@ struct OpenRequests {
     /// The requests that have no answer yet. A second request with the same id is refused, because it would get the
     /// answer of the first.
     unanswered: HashMap<RequestId, Request>,
-    /// How many requests are open, and how many bytes their lines have together.
+    /// The number of open requests, and the number of bytes of all their lines.
     count: usize,
     bytes: usize,
 }
@@ -45,7 +45,7 @@ struct OpenRequests {
 pub(super) struct Request {
     shared: Arc<Shared>,
     bytes: usize,
-    /// The batch that it came in, if any.
+    /// The batch in which the request came, if any.
     pub(super) batch: Option<Arc<Batch>>,
     /// Permits that the request holds until it is dropped.
     permits: Vec<OwnedSemaphorePermit>,
@@ -66,13 +66,12 @@ impl Requests {
         true
     }
 
-    /// Removes and returns a request that is being answered or will never be answered. Its id is free again.
+    /// Removes and returns a request that is being answered or will never be answered. Its id can then be used again.
     pub(super) fn remove(&self, id: &RequestId) -> Option<Request> {
         lock(&self.shared.state).unanswered.remove(id)
     }
 
-    /// Lets the request hold `permit` until its answer is written. If the request is no longer open, drops the
-    /// permit.
+    /// Keeps `permit` in the request until its answer is written. If the request is no longer open, drops the permit.
     pub(super) fn hold(&self, id: &RequestId, permit: OwnedSemaphorePermit) {
         if let Some(request) = lock(&self.shared.state).unanswered.get_mut(id) {
             request.permits.push(permit);

@@ -1,7 +1,7 @@
 //! The URIs of sessions and memories: `tiro://session/{id}` and `tiro://memory/{id}`.
 //!
 //! An agent may choose any id for a session, so ids are percent-encoded. The authority of a URI is the kind of the
-//! resource. A URI names no project, because the server knows its project.
+//! resource. A URI names no project, because a server has only one project.
 
 use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
 

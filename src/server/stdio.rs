@@ -1,7 +1,8 @@
-//! The transport: it reads and writes one JSON-RPC message per line.
+//! The transport. It reads and writes one JSON-RPC message per line.
 //!
-//! rmcp's own transport ignores lines that are too long or not JSON, and stops at some of them. Here [`mod@line`]
-//! reads every line. A single task writes all lines, so that no line is cut off when its sender is cancelled.
+//! rmcp's own transport ignores lines that are too long or not JSON, and stops at some of them. In this transport,
+//! [`mod@line`] reads every line. A single task writes all lines, so that no line is cut off when its sender is
+//! cancelled.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -27,18 +28,18 @@ use super::batch::Batch;
 use super::line::{self, IdFinder, Line};
 use super::requests::Requests;
 
-/// The longest line, in bytes: enough for a hundred thousand messages of a conversation. A longer line is refused and
-/// dropped while it is read.
+/// The longest line, in bytes. This is enough for a hundred thousand messages of a conversation. A longer line is
+/// refused, and dropped while it is read.
 const LONGEST_LINE: usize = 64 << 20;
 
 /// A line buffer of more bytes than this is freed after use.
 const KEPT_BUFFER: usize = 1 << 20;
 
-/// How many lines may wait to be written before senders must wait.
+/// The maximum number of lines that wait to be written. If there are more, senders must wait.
 const WAITING_LINES: usize = 16;
 
-/// If a client reads no answers, how often to check whether it is gone, and how many checks in a row must find it
-/// gone.
+/// While a client reads no answers, it is checked in this interval whether the client is gone. The client counts as
+/// gone after this many such findings in a row.
 const LOOK: (Duration, u32) = (Duration::from_millis(200), 5);
 
 /// The transport over a pair of streams.
@@ -57,8 +58,7 @@ pub(super) struct Lines<R> {
     refusal: Option<Vec<u8>>,
     output: Option<mpsc::Sender<Outgoing>>,
     writer: Option<JoinHandle<()>>,
-    /// Becomes true when nothing more is to be read, because the input ended, the output failed, or the server
-    /// ends.
+    /// Becomes true when reading ends, because the input ended, the output failed, or the server ends.
     ended: watch::Sender<bool>,
 }
 
@@ -97,7 +97,7 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
         }
     }
 
-    /// Returns the next message; `None` at the end of the input. Malformed lines before the message are answered.
+    /// Returns the next message, or `None` at the end of the input. Answers malformed lines before the message.
     ///
     /// Cancel safe: if a call is dropped, nothing is lost, and the next call continues where that call stopped.
     async fn next(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
@@ -140,7 +140,8 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
         }
     }
 
-    /// Answers a message with an error, together with the other answers of its batch if it came in one.
+    /// Answers a message with an error. If the message came in a batch, the error is written together with the other
+    /// answers of the batch.
     fn refuse(&mut self, refusal: &TxJsonRpcMessage<RoleServer>, batch: Option<&Batch>) {
         let line = to_line(refusal).ok();
         self.refusal = match batch {
@@ -149,7 +150,7 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
         };
     }
 
-    /// Adds a request to the open ones. If an open request has the same id, returns the error for it.
+    /// Adds a request to the open requests. If an open request has the same id, returns the error for the new one.
     fn admit(
         &mut self,
         message: &RxJsonRpcMessage<RoleServer>,
@@ -239,16 +240,16 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
     }
 }
 
-/// Waits until the client is gone, for a client that does not read its answers. No lines of the client are read
-/// during the wait.
+/// Waits until the client is gone. Used while a client does not read its answers; no lines of the client are read
+/// during this time.
 ///
-/// The client may have closed the input and still read answers. So whenever an answer is written, `receive` is called
-/// again, which restarts this function.
+/// The client may have closed the input and still read answers. So `receive` is called again whenever an answer is
+/// written, which restarts this function.
 async fn client_gone(waits: &AtomicBool, is_gone: fn() -> bool) {
     let (pause, times) = LOOK;
     let mut gone = 0;
     while gone < times {
-        // No waker is needed: when reading begins to wait, this is polled again at once.
+        // No waker is needed, because this is polled again as soon as reading begins to wait.
         let waiting = |_: &mut std::task::Context<'_>| if waits.load(Relaxed) { Ready(()) } else { Pending };
         poll_fn(waiting).await;
         tokio::time::sleep(pause).await;
@@ -313,7 +314,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         LineReader { input, limit, line: Vec::new(), returned: false, dropping: None }
     }
 
-    /// Returns the next line. The last line may lack a line end.
+    /// Returns the next line. The last line may have no line end.
     ///
     /// Cancel safe: all state is in `self`, and nothing is awaited between taking bytes and storing them there.
     async fn next(&mut self) -> Read<'_> {

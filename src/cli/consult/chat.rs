@@ -1,5 +1,5 @@
-//! `tiro chat`: a conversation with an assistant in the terminal. Answers appear as they arrive, and each is followed by
-//! what was sent and what it cost.
+//! `tiro chat`: a conversation with an assistant in the terminal. Answers are shown as they arrive. After each answer,
+//! a summary of what was sent and the cost are shown.
 
 use std::io::{self, BufRead, IsTerminal};
 use std::path::Path;
@@ -16,16 +16,16 @@ use tiro_host::engine::Engine;
 use tiro_tools::consult::chat::{self, Args as Asked, Effort, Output};
 use tiro_tools::consult::preview;
 
-/// What is shown before the user types.
+/// The prompt at which the user types.
 const PROMPT: &str = "> ";
 
-/// How long the first byte of stdin is waited for. Arbitrary.
+/// The time to wait for the first byte of stdin. Arbitrary.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How long an interrupted call may take to release its thread. Arbitrary: one small write.
+/// The time that an interrupted call gets to release its thread. Arbitrary: enough for one small write.
 const RELEASE: Duration = Duration::from_millis(300);
 
-/// What `/help` shows.
+/// The text that `/help` shows.
 const HELP: &str = "A line is a message. Commands:\n  /context PATH…  keep files or folders in the thread\n  \
     /attach PATH…   attach files to the next message only\n  /quit           end (or Ctrl-D)\n";
 
@@ -68,7 +68,7 @@ enum Thinking {
     High,
 }
 
-/// Asks, or holds a conversation.
+/// Asks a single question, or holds a conversation.
 pub async fn run(
     engine: &Arc<Engine>,
     caller: &Arc<WritingCaller>,
@@ -136,7 +136,7 @@ pub async fn run(
             _ => {
                 let now = Asked { instructions: line.to_owned(), ..asked.clone() };
                 match turn(engine, caller, &assistant, (now, allowed.clone()), out).await {
-                    // Attachments and images are for this message only.
+                    // Attachments and images were for this message only.
                     Ok(()) => (asked.attachments, asked.images) = (Vec::new(), Vec::new()),
                     Err(error) => print::failure(&error, None, out),
                 }
@@ -145,7 +145,7 @@ pub async fn run(
     }
 }
 
-/// Returns the assistant that the user named, or the only one.
+/// Returns the assistant that the user named. If the user named none, returns the only assistant.
 fn chosen(engine: &Engine, named: Option<&str>) -> Result<String> {
     if let Some(name) = named {
         return Ok(chat::assistant(engine, name)?.provider.name);
@@ -163,7 +163,8 @@ fn chosen(engine: &Engine, named: Option<&str>) -> Result<String> {
     }
 }
 
-/// Asks once; the files of secrets in `allowed` may be read. The answer appears as it arrives, then the receipt.
+/// Asks once. Files with secrets may be read if they are in `allowed`. Prints the answer as it arrives, and then the
+/// receipt.
 async fn turn(
     engine: &Arc<Engine>,
     caller: &Arc<WritingCaller>,
@@ -184,7 +185,7 @@ async fn turn(
     let output: Output = tokio::select! {
         answered = chat::ask(engine, caller, assistant, asked, allowed, listener) => answered?,
         _ = tokio::signal::ctrl_c() => {
-            // The request ends at once. Meanwhile the thread is released, which takes a moment.
+            // The request ends at once. Releasing the thread takes a moment, which is waited for here.
             tokio::time::sleep(RELEASE).await;
             return Err(Error::new(Kind::Busy, "interrupted; nothing was recorded"));
         }
@@ -200,8 +201,8 @@ async fn turn(
     Ok(())
 }
 
-/// Returns `path`, which is relative to the working directory, relative to the root of the project. If the working
-/// directory lies elsewhere, paths are taken as relative to the root.
+/// Converts `path` from a path relative to the working directory to a path relative to the root of the project. If the
+/// working directory is not in the project, paths count as relative to the root already.
 fn from_here(root: &Path, here: Option<&Path>, path: String) -> String {
     match here.and_then(|here| here.strip_prefix(root).ok()) {
         Some(inner) if Path::new(&path).is_relative() && !path.starts_with('~') => {
@@ -211,7 +212,8 @@ fn from_here(root: &Path, here: Option<&Path>, path: String) -> String {
     }
 }
 
-/// Returns what another program or a file passes on stdin, after an empty line; empty if there is nothing.
+/// Returns the text on stdin with an empty line before it, if another program or a file provides one. Otherwise returns
+/// an empty text.
 fn piped() -> Result<String> {
     let (begun, has_begun) = mpsc::channel();
     let (read, whole) = mpsc::channel();
@@ -220,13 +222,13 @@ fn piped() -> Result<String> {
     }
     std::thread::spawn(move || {
         let mut stdin = io::stdin().lock();
-        // If nobody listens any more, the text is not wanted.
+        // If the receiver is gone, the text is no longer needed.
         let wanted = stdin.fill_buf().map(drop).map(|()| begun.send(()));
         if let Ok(Ok(())) = wanted {
             drop(read.send(io::read_to_string(stdin)));
         }
     });
-    // Some programs leave stdin open and pass nothing.
+    // Some programs leave stdin open without writing to it.
     if let Err(mpsc::RecvTimeoutError::Timeout) = has_begun.recv_timeout(PATIENCE) {
         print::aside("[stdin is open, but nothing came: it is not read]\n");
         return Ok(String::new());

@@ -1,5 +1,5 @@
 //! `tiro backup` copies the project's memory, or everything, to a file. `tiro restore` merges a backup of a project
-//! into a project's memory, and brings back a backup of everything as a whole.
+//! into a project's memory. A backup of everything is restored as a whole.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -49,7 +49,7 @@ pub async fn back_up(
     Ok(if output.left_out.is_empty() { written } else { ExitCode::FAILURE })
 }
 
-/// Merges a backup of a project, or brings back a backup of everything.
+/// Merges a backup of a project, or restores a backup of everything.
 pub async fn restore(
     engine: &Engine,
     caller: &WritingCaller,

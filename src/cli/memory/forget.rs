@@ -56,7 +56,8 @@ pub struct UndoArgs {
     dry_run: bool,
 }
 
-/// Forgets memories and prints which. On a terminal, the memories that a query matches are shown first.
+/// Forgets memories and prints them. On a terminal, the memories that match a query are shown before they are
+/// forgotten.
 pub async fn forget(engine: &Engine, caller: &WritingCaller, args: ForgetArgs, out: Out) -> Result<ExitCode> {
     let asks = args.what.query.is_some() && !args.dry_run && !args.yes && std::io::stdin().is_terminal();
     let mut wanted = asked(args);
@@ -68,7 +69,7 @@ pub async fn forget(engine: &Engine, caller: &WritingCaller, args: ForgetArgs, o
         if shown.count == 0 || !confirmed(question, false)? {
             return Ok(ExitCode::SUCCESS);
         }
-        // Another search might find other memories than those that were shown.
+        // A second search might find other memories than the ones that were shown, so their ids are used.
         wanted = forget_context::Args { query: None, ids: Some(shown.ids), ..wanted };
     }
     let output = forget_context::run(engine, caller, wanted).await?;
@@ -89,7 +90,7 @@ fn asked(args: ForgetArgs) -> forget_context::Args {
     }
 }
 
-/// Restores forgotten memories and prints which.
+/// Restores forgotten memories and prints them.
 pub async fn undo(engine: &Engine, caller: &WritingCaller, args: UndoArgs, out: Out) -> Result<ExitCode> {
     let args = forget_context::Args {
         undo: Some(args.operation),

@@ -1,4 +1,4 @@
-//! Subcommands that read and change what the project's memory holds.
+//! Subcommands that read and change the project's memory.
 
 pub mod add;
 pub mod backup;

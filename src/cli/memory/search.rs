@@ -1,4 +1,4 @@
-//! `tiro search`: searches the project's memory as an agent does.
+//! `tiro search`: searches the project's memory in the same way as an agent.
 
 use std::process::ExitCode;
 
@@ -105,7 +105,7 @@ fn page(found: &search::Output, marks: &Marks, screen: Screen, now: Millis) -> P
         page.line(0, faint(format!("More: --cursor {cursor}")));
     }
     if found.pending > 0 {
-        // This line must not begin with a number, since a number at the margin marks a hit.
+        // This line must not begin with a number, because a number at the margin marks a hit.
         let pieces = counted(found.pending as u64, "piece", "pieces");
         page.line(
             0,
@@ -116,7 +116,7 @@ fn page(found: &search::Output, marks: &Marks, screen: Screen, now: Millis) -> P
     page
 }
 
-/// Adds the conversation that a commit was made in: how sure this is, the argument of `tiro show` that opens the
+/// Adds the conversation in which a commit was made, with the confidence, the argument of `tiro show` that opens the
 /// conversation, and its best message.
 fn made_in(page: &mut Page, hit: &Hit, marks: &Marks) {
     let faint = |text: String| Span::new(Style::Faint, text);

@@ -67,7 +67,8 @@ pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args, out: Out) 
     out.view(&output, |screen| page(&output, screen, now))
 }
 
-/// Returns the page of the sessions. Each begins with its title, since people know a session by its title.
+/// Returns the page of the sessions. The entry of a session begins with its title, because people recognise a session
+/// by its title.
 fn page(listed: &list_sessions::Output, screen: Screen, now: Millis) -> Page {
     let mut page = Page::new(screen, now);
     page.incomplete(&listed.notices);

@@ -15,7 +15,7 @@ use tiro_tools::memory::expand_detail;
 use tiro_tools::memory::linked::{self, Linked};
 use tiro_tools::memory::show::{self, Brief, Conversation, Opened, Output};
 
-/// How many digits of a commit's id are shown.
+/// The number of digits of a commit's id that are shown.
 const SHORT_SHA: usize = 10;
 
 /// The arguments of `tiro show`.

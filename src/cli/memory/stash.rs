@@ -1,4 +1,4 @@
-//! `tiro stash`: shows the stash, searches it, and brings segments back.
+//! `tiro stash`: shows the stash, searches it, and restores segments.
 
 use std::process::ExitCode;
 

@@ -91,7 +91,7 @@ pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args, out: Out) 
     out.answer(&output, &text)
 }
 
-/// Summarises every session whose summary is missing or out of date; exits with 1 if a session failed.
+/// Summarises every session whose summary is missing or out of date. The exit code is 1 if a session failed.
 async fn all(
     engine: &Engine,
     caller: &WritingCaller,

@@ -1,5 +1,5 @@
-//! `tiro bench`: measures how long parts of the program take on given data, so that the evals can compare them with
-//! peers. Prints JSON.
+//! `tiro bench`: measures the time that parts of the program take on given data. The evals compare the times with those
+//! of similar programs. Prints JSON.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,10 +20,10 @@ use tiro_redact::Redactor;
 use tiro_sqlite::vectors::{Filter, VectorIndex, VectorRow, encode_f16, rescore};
 use tiro_text::tokens;
 
-/// How many numbers each vector has in the files that `tiro bench vectors` reads.
+/// The number of dimensions of the vectors in the files that `tiro bench vectors` reads.
 const DIMENSIONS: usize = 384;
 
-/// How many candidates the search by int8 codes returns for each wanted hit.
+/// The number of candidates that the search by int8 codes returns for each wanted hit.
 const CANDIDATES: usize = 4;
 
 /// The arguments of `tiro bench`.
@@ -101,7 +101,7 @@ pub fn run(engine: &Engine, args: Args) -> Result<ExitCode> {
     Out { json: true }.answer(&answer, "")
 }
 
-/// Loads the model that is used.
+/// Loads the embedding model that is in use.
 fn embedder_of(engine: &Engine) -> Result<Embedder> {
     let models = &engine.config().model_dir;
     let model = install::chosen(models);
@@ -117,7 +117,7 @@ fn embed(engine: &Engine, path: &Path, rounds: usize, threads: usize) -> Result<
     let mut vectors = Vec::new();
     for _ in 0..rounds {
         let began = Instant::now();
-        // The embedder cuts a text at its limit, as the reference implementation does.
+        // Like the reference implementation, the embedder cuts a text at its limit.
         vectors = embedder.embed(&texts, threads)?;
         seconds.push(began.elapsed().as_secs_f64());
     }
@@ -246,7 +246,7 @@ fn vectors(data: &Path, queries: &Path, k: usize, rounds: usize, threads: usize)
         let hits = index.search(query, k * CANDIDATES, filter, threads);
         rescore(query, &hits, k, |chunk| Ok(Some(stored[chunk as usize].clone())))
     };
-    // The filter admits 1% of the rows: every hundredth.
+    // The filter admits every hundredth row.
     let admitted: Vec<i64> = (0..stored.len() as i64).step_by(100).collect();
     let (mut per_query_ms, mut filtered_ms, mut top) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..rounds {

@@ -1,7 +1,7 @@
 //! `tiro extract-text`: extracts the text of a document. Tiro starts it to parse documents in another process.
 //!
-//! It opens no file and no store, reads no configuration, and gives up rights before it reads the document. With
-//! `--attempt` it tries to use the rights that it gave up, for `tiro doctor`.
+//! The process opens no file and no store, reads no configuration, and gives up rights before it reads the document.
+//! With `--attempt`, it tries to use the rights that it gave up; `tiro doctor` reports the result.
 
 use std::io;
 use std::process::ExitCode;
@@ -23,8 +23,8 @@ fn kind(word: &str) -> Result<DocumentKind, String> {
     DocumentKind::parse(word).ok_or_else(|| "unknown format".to_owned())
 }
 
-/// Reads a document from stdin and writes its text to stdout. The answer of this process is data for the process that
-/// started it.
+/// Reads a document from stdin and writes its text to stdout. The process that started this one reads the output as
+/// data.
 pub fn run(args: &Args) -> ExitCode {
     let served = tiro_files::confine().and_then(|confinement| match args.kind {
         Some(kind) => tiro_files::serve(kind, io::stdin().lock(), io::stdout().lock()),

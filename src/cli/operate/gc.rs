@@ -22,7 +22,7 @@ pub struct Args {
     quarters: bool,
 }
 
-/// Deletes the data and prints what was deleted; with `--dry-run`, only prints what would be deleted.
+/// Deletes the data and prints what was deleted. With `--dry-run`, only prints what would be deleted.
 pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args, out: Out) -> Result<ExitCode> {
     let args =
         gc::Args { dry_run: args.dry_run, sessions_after_days: args.sessions_after, quarters: args.quarters };

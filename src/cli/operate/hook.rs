@@ -34,10 +34,10 @@ const LONGEST_ID: usize = 200;
 /// The longest name of an event, in bytes. The longest name that one of the three clients uses has 18 bytes.
 const LONGEST_EVENT: usize = 32;
 
-/// How many references may wait before further commits on a detached HEAD share one reference. Arbitrary.
+/// If this many references are waiting, further commits on a detached HEAD share one reference. Arbitrary.
 const MOST_WAITING: usize = 256;
 
-/// The most bytes of a payload that are read. The limit is large because payloads include prompts.
+/// The maximum number of bytes of a payload that are read. The limit is large because payloads include prompts.
 const LIMIT: u64 = 16 * 1024 * 1024;
 
 /// The arguments of `tiro hook`.
@@ -59,7 +59,7 @@ struct Payload {
     transcript_path: Option<PathBuf>,
     cwd: Option<PathBuf>,
     hook_event_name: String,
-    /// Why a session starts; `compact` if it goes on after a compaction.
+    /// The reason why a session starts; `compact` if it continues after a compaction.
     source: String,
     /// The id of the sub-agent, if the event is the end of a sub-agent.
     agent_id: Option<String>,
@@ -77,7 +77,7 @@ pub fn run(args: Args, project: Option<&Path>) -> ExitCode {
     });
     if let Ok(Ok(Some(answer))) = receiver.recv_timeout(PATIENCE) {
         use std::io::Write;
-        // The client may have closed its end of the pipe, which is no error.
+        // The client may have closed its end of the pipe. This is not an error.
         let _ = writeln!(std::io::stdout(), "{}", envelope::in_json(&answer));
     }
     ExitCode::SUCCESS
@@ -99,8 +99,8 @@ fn handle(client: &str, named: Option<&Path>) -> Result<Option<String>> {
     };
     let trusted = config.named_project();
     let found = match project::finder(&config, trusted).place_and_repository(&directory) {
-        // The repository can't be opened, but `git.trusted` may allow it. The options are read only in this case,
-        // since reading them takes time.
+        // The repository can't be opened, but the option `git.trusted` may allow it. Options are read only in this
+        // case, because reading them takes time.
         Err(error) if error.kind() == Kind::Git => {
             let config = Config::from_environment(named, Vec::new())?;
             project::finder(&config, trusted).place_and_repository(&directory)?
@@ -116,8 +116,8 @@ fn handle(client: &str, named: Option<&Path>) -> Result<Option<String>> {
     let event = payload.hook_event_name.clone();
     let begins = match client {
         _ if is_paused => false,
-        // Gemini CLI does not get the pointer at `SessionStart`: it would put the pointer into the first prompt,
-        // and drop that prompt when it resumes the session.
+        // Gemini CLI does not get the pointer at `SessionStart`, because it would put the pointer into the first
+        // prompt, and drop this prompt when it resumes the session.
         "gemini" => event == "BeforeAgent" && is_unanswered(payload.transcript_path.as_deref()),
         _ => event == "SessionStart",
     };
@@ -186,16 +186,17 @@ fn is_unanswered(chat: Option<&Path>) -> bool {
 }
 
 fn read_payload() -> Payload {
-    // Reads up to the end of the object, since some clients don't close the pipe. An incomplete payload is ignored.
+    // Reading stops at the end of the JSON object, because some clients don't close the pipe. An incomplete payload is
+    // ignored.
     let values = serde_json::Deserializer::from_reader(std::io::stdin().take(LIMIT)).into_iter();
     values.flatten().next().unwrap_or_default()
 }
 
-/// Returns the pointer, the text that a session begins with. `remembered` has the counts of memories, as the last
-/// call in the project wrote them. After a compaction, the text names the call that returns where the session stands. The
-/// same counts and session give the same bytes.
+/// Returns the pointer, which is the text at the start of a session. `remembered` has the counts of memories that the
+/// last call in the project wrote. After a compaction, the text names the call that returns the present state of the
+/// session. The same counts and session always give the same text.
 fn pointer(remembered: Option<&str>, session: &str, is_compacted: bool) -> String {
-    // A model takes this text for the user's own words, so `remembered` may have only counts.
+    // A model reads this text like the user's own words, so `remembered` may contain only counts.
     let is_plain = |text: &&str| {
         text.len() <= 120 && text.chars().all(|c| c.is_ascii_alphanumeric() || " ,".contains(c))
     };

@@ -39,8 +39,8 @@ pub fn run(engine: Arc<Engine>, caller: WritingCaller, args: Args) -> Result<Exi
     served.map(|()| ExitCode::SUCCESS)
 }
 
-/// Waits for requests that are paid for, and stores the measurements that are not stored yet. Gives up after 400 ms, since
-/// a server has to exit soon after its stdin is closed.
+/// Waits for requests that are paid for, and stores measurements that are not stored yet. Gives up after 400 ms,
+/// because a server must exit soon after its stdin is closed.
 fn finish(engine: &Engine, caller: &WritingCaller) {
     const PATIENCE: Duration = Duration::from_millis(400);
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
@@ -54,7 +54,8 @@ fn finish(engine: &Engine, caller: &WritingCaller) {
     runtime.shutdown_background();
 }
 
-/// Closes the stores, so that their logs are merged into their files. Gives up after 200 ms, which loses no data.
+/// Closes the stores, so that their logs are merged into their files. Gives up after 200 ms; no data is lost in this
+/// case.
 fn close(engine: Arc<Engine>, caller: Arc<WritingCaller>) {
     const PATIENCE: Duration = Duration::from_millis(200);
     let (done, is_done) = mpsc::channel();

@@ -1,4 +1,4 @@
-//! `tiro stats`: counts what the project's memory holds.
+//! `tiro stats`: prints counts of the project's memory.
 
 use std::process::ExitCode;
 
@@ -8,7 +8,7 @@ use tiro_host::caller::Caller;
 use tiro_host::engine::Engine;
 use tiro_tools::operate::stats;
 
-/// Counts and prints.
+/// Prints the counts.
 pub async fn run(engine: &Engine, caller: &Caller, out: Out) -> Result<ExitCode> {
     let output = stats::run(engine, caller).await?;
     out.answer(&output, &output.text())

@@ -8,7 +8,7 @@ use tiro_host::caller::Caller;
 use tiro_host::engine::Engine;
 use tiro_tools::operate::doctor;
 
-/// Prints the results of the checks; exits with 1 if a check failed.
+/// Prints the results of the checks. The exit code is 1 if a check failed.
 pub async fn run(engine: &Engine, caller: &Caller, out: Out) -> Result<ExitCode> {
     let output = doctor::run(engine, caller).await?;
     out.answer(&output, &output.text())?;

@@ -58,7 +58,7 @@ impl ScopeName {
     }
 }
 
-/// The question about the offers of the plan.
+/// The question about the optional changes of the plan.
 const ALLOW: &str = "Write what is offered, too, so that the agents need not ask you each time?";
 /// The question about the transcripts of Claude Code.
 const KEEP: &str = "Let Claude Code keep transcripts for ten years?";
@@ -109,8 +109,8 @@ pub async fn run(engine: &Arc<Engine>, caller: &WritingCaller, args: Args, out: 
         output.findings.extend(applied.findings);
     }
     init::choose_project(engine, caller, &prepared).await?;
-    // From here on, new commits are imported. This comes before the next question, which may never be answered, and
-    // before the import, which may fail.
+    // From here on, new commits are imported. This step comes before the next question, because that may never be
+    // answered, and before the import, because that may fail.
     init::follow_commits(engine, caller, &prepared).await?;
     let code = out.answer(&output, &output.text())?;
     let can_import = !prepared.backfill.is_empty();

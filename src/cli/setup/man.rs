@@ -1,7 +1,6 @@
 //! `tiro man`: prints the manual pages, which are generated from the help texts.
 //!
-//! Each subcommand has a page, named in the manner of git's pages: `tiro-import-git(1)` describes `tiro import
-//! git`.
+//! Each subcommand has a page. Pages are named like git's pages: `tiro-import-git(1)` describes `tiro import git`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -46,14 +45,14 @@ pub fn run(args: Args, command: clap::Command, out: Out) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the command line with the arguments and texts that clap adds when it is built.
+/// Returns the command line, including the arguments and texts that clap adds when it builds the command.
 fn root(command: clap::Command) -> clap::Command {
     let mut root = command.disable_help_subcommand(true);
     root.build();
     root
 }
 
-/// Returns the subcommand that `words` name, one word per level.
+/// Returns the subcommand that `words` name, with one word for each level.
 fn named<'a>(root: &'a clap::Command, words: &[String]) -> Result<&'a clap::Command> {
     words.iter().try_fold(root, |command, word| {
         command.find_subcommand(word).ok_or_else(|| {

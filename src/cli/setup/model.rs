@@ -34,7 +34,7 @@ enum Action {
     List,
 }
 
-/// Installs or lists.
+/// Installs a model, or lists the installed models.
 pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
     match args.action {
         Action::Install { model, from } => {
@@ -48,7 +48,7 @@ pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
     }
 }
 
-/// Returns the model of this name, or the names of all.
+/// Returns the model with this name. The error has the names of all models.
 fn model_named(name: &str) -> std::result::Result<Model, String> {
     let names = || Model::ALL.map(Model::name).join(", ");
     Model::parse(name)

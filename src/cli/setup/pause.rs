@@ -1,4 +1,4 @@
-//! `tiro pause` and `tiro resume`: stop remembering sessions, and start again.
+//! `tiro pause` and `tiro resume`: stop and resume the capture of sessions.
 
 use std::process::ExitCode;
 

@@ -132,7 +132,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Resu
     match args.action {
         Action::Add(add) => {
             let Add { name, service, model, endpoint, key_variable, key_file, uses, memory, .. } = *add;
-            // A key comes from a variable or from a file, not both: setting one removes the other.
+            // A key comes either from a variable or from a file. Setting one of them removes the other.
             let (variable, file): (Edit<String>, Edit<String>) = match (key_variable, key_file) {
                 (Some(name), _) => (Edit::Set(name), Edit::Remove),
                 (None, Some(path)) => (Edit::Remove, Edit::Set(path)),

@@ -5,8 +5,8 @@ use jiff::tz::TimeZone;
 
 use tiro_base::memory::Millis;
 
-/// Units of time, the longest first: each has its length in seconds, the text for one unit, and the noun for
-/// several.
+/// Units of time, the longest first. Each has its length in seconds, the text for one unit, and the noun for several
+/// units.
 const SPANS: [(i64, &str, &str); 6] = [
     (365 * 86_400, "a year", "years"),
     (30 * 86_400, "a month", "months"),
@@ -16,7 +16,7 @@ const SPANS: [(i64, &str, &str); 6] = [
     (60, "a minute", "minutes"),
 ];
 
-/// Returns the RFC 3339 time `time` to the minute, such as `2026-03-01 09:30`; other text is returned unchanged.
+/// Returns the RFC 3339 time `time` to the minute, such as `2026-03-01 09:30`. Any other text is returned unchanged.
 pub fn minute(time: &str) -> String {
     match time.parse::<Timestamp>() {
         Ok(time) => time.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d %H:%M").to_string(),
@@ -29,7 +29,7 @@ pub fn minute(time: &str) -> String {
 pub fn ago(time: &str, now: Millis) -> String {
     let Ok(then) = time.parse::<Timestamp>() else { return time.to_owned() };
     let passed = now.div_euclid(1000).saturating_sub(then.as_second());
-    // A time up to a minute later than `now` counts as now, since clocks differ.
+    // A time up to a minute later than `now` counts as now, because clocks differ.
     if passed < -60 {
         return minute(time);
     }

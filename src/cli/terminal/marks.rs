@@ -1,4 +1,4 @@
-//! Highlights the words of a text that were searched for.
+//! Highlights the words of the query in a text.
 
 use super::{Span, Style};
 use tiro_recall::retrieve::query;
@@ -6,7 +6,7 @@ use tiro_recall::retrieve::query;
 /// English endings that are ignored when words are compared, the longest first.
 const ENDINGS: [&str; 9] = ["ings", "ing", "ies", "ied", "es", "ed", "s", "e", "y"];
 
-/// The fewest characters that must remain of a word when its ending is removed.
+/// An ending is removed from a word only if at least this many characters remain.
 const SHORTEST: usize = 3;
 
 /// The words of a query without their endings.
@@ -39,7 +39,7 @@ impl Marks {
         spans
     }
 
-    /// Returns whether `word` is in the query. If `word` is in camel case, it suffices that a part of it is in the
+    /// Returns whether `word` is in the query. If `word` is in camel case, it is enough that a part of it is in the
     /// query.
     fn has(&self, word: &str) -> bool {
         !self.0.is_empty()
@@ -47,7 +47,7 @@ impl Marks {
     }
 }
 
-/// Returns `word` without its English ending. This is close to the stemming of the index, and used only for
+/// Returns `word` without its English ending. The result is similar to the stemming of the index, and is used only for
 /// display.
 fn beginning(word: &str) -> &str {
     let endings = ENDINGS.iter().filter_map(|ending| word.strip_suffix(ending));

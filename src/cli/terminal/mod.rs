@@ -1,9 +1,10 @@
-//! Shows answers to people: lines of styled text, coloured and wrapped if the output is a terminal.
+//! Shows answers to people. An answer consists of lines of styled text, which are coloured and wrapped if the output is
+//! a terminal.
 //!
-//! A [`Page`] has lines of [`Span`]s, each of which has a style and a text. A text is escaped when it becomes a
-//! span, so that stored text can't control the terminal; colour codes come only from the styles. Headings are at
-//! the margin and the text under them is indented, so that no line of that text can pass for a heading. A page that
-//! is written to a pipe has no colours and no wrapped lines, and its dates are absolute.
+//! A [`Page`] has lines of [`Span`]s, each of which has a style and a text. A text is escaped when it becomes a span,
+//! so stored text can't control the terminal. Colour codes come only from the styles. Headings are at the margin, and
+//! the text under them is indented, so no line of that text can look like a heading. A page that is written to a pipe
+//! has no colours and no wrapped lines, and its dates are absolute.
 
 mod dates;
 mod marks;
@@ -21,10 +22,10 @@ use tiro_base::memory::Millis;
 
 pub use marks::Marks;
 
-/// The output that a page is shown on.
+/// The output on which a page is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Screen {
-    /// How many columns the terminal has; `None` if the output is not a terminal.
+    /// The number of columns of the terminal; `None` if the output is not a terminal.
     pub width: Option<usize>,
     /// Whether the output shows colours.
     pub colour: bool,
@@ -92,7 +93,7 @@ pub struct Page {
 }
 
 impl Page {
-    /// Returns an empty page, whose dates will be relative to `now`.
+    /// Returns an empty page. Its dates will be relative to `now`.
     pub fn new(screen: Screen, now: Millis) -> Page {
         Page { screen, now, lines: Vec::new() }
     }
@@ -114,7 +115,7 @@ impl Page {
         self.each(indent, text, |line| vec![Span::new(style, line)]);
     }
 
-    /// Adds all lines of `text` as [`Page::text`] does, and highlights the words of `marks` in them.
+    /// Like [`Page::text`], but also highlights the words of `marks`.
     pub fn marked(&mut self, indent: usize, text: &str, marks: &Marks) {
         self.each(indent, text, |line| marks.spans(line));
     }
@@ -127,7 +128,8 @@ impl Page {
         }
     }
 
-    /// Adds the first line of a page: what the answer lacks because it could not be read. Adds nothing if it is complete.
+    /// Adds the first line of a page, which says what is missing from the answer because it could not be read. Adds
+    /// nothing if the answer is complete.
     pub fn incomplete(&mut self, notices: &[String]) {
         let line = flags::without_tools(&partial::line(notices));
         if !line.is_empty() {
@@ -135,8 +137,8 @@ impl Page {
         }
     }
 
-    /// Adds a line for each of `notices` except those of [`Page::incomplete`]. In the lines, the names of subcommands
-    /// replace those of tools.
+    /// Adds a line for each of `notices`, except the ones that [`Page::incomplete`] shows. Names of tools are replaced
+    /// by subcommands.
     pub fn notices(&mut self, notices: &[String]) {
         for notice in partial::others(notices) {
             let notice = flags::without_tools(notice);
@@ -144,8 +146,8 @@ impl Page {
         }
     }
 
-    /// Returns the RFC 3339 time `time` for display. On a terminal it is relative, such as `3 days ago`; elsewhere
-    /// it is the day and the minute.
+    /// Returns the RFC 3339 time `time` for display. On a terminal, it is relative, such as `3 days ago`. Elsewhere, it
+    /// is the day and the minute.
     pub fn when(&self, time: &str) -> String {
         match self.screen.width {
             Some(_) => dates::ago(time, self.now),
@@ -153,7 +155,7 @@ impl Page {
         }
     }
 
-    /// Returns `day`, such as `2026-03-01`, for display. On a terminal it is relative; elsewhere it is unchanged.
+    /// Returns `day`, such as `2026-03-01`, for display. On a terminal, it is relative. Elsewhere, it is unchanged.
     pub fn day(&self, day: &str) -> String {
         match self.screen.width {
             Some(_) => dates::days_ago(day, self.now),
@@ -161,8 +163,8 @@ impl Page {
         }
     }
 
-    /// Returns the RFC 3339 time `time` for display: the day and the minute, and on a terminal also how long ago it
-    /// was.
+    /// Returns the RFC 3339 time `time` for display, with the day and the minute. On a terminal, also says how long ago
+    /// it was.
     pub fn at(&self, time: &str) -> String {
         match self.screen.width {
             Some(_) => format!("{} ({})", dates::minute(time), dates::ago(time, self.now)),
@@ -170,7 +172,7 @@ impl Page {
         }
     }
 
-    /// Returns the text of the page for its screen; each line ends with a line feed.
+    /// Returns the text of the page for its screen. Each line ends with a line feed.
     pub fn render(&self) -> String {
         let mut written = String::new();
         for line in &self.lines {

@@ -1,4 +1,4 @@
-//! Breaks lines at the width of the terminal. Breaks are between words, or within a word that is longer than a
+//! Breaks lines at the width of the terminal. A line is broken between words, or within a word that is longer than the
 //! line.
 
 use std::borrow::Cow;
@@ -7,17 +7,17 @@ use unicode_width::UnicodeWidthChar;
 
 use super::{Line, Style};
 
-/// The fewest columns that text gets, even on a narrow terminal with a deep indentation.
+/// The minimum number of columns of the text, even on a narrow terminal with a deep indentation.
 const LEAST: usize = 10;
 
-/// The smallest indentation, in columns, of the second and later rows of a line. It keeps the rest of a long
-/// heading from looking like the next heading.
+/// The minimum indentation, in columns, of the second and later rows of a line. Without it, the rest of a long heading
+/// would look like the next heading.
 const HANGING: usize = 2;
 
 /// A row: its indent and its parts.
 pub type Row<'a> = (usize, Vec<(Style, Cow<'a, str>)>);
 
-/// Returns the rows into which `line` is broken; a single row if `width` is `None`.
+/// Returns the rows into which `line` is broken. If `width` is `None`, this is a single row.
 ///
 /// The indentation takes at most half the width.
 pub fn wrap(line: &Line, width: Option<usize>) -> Vec<Row<'_>> {
