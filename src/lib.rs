@@ -1,8 +1,8 @@
 //! A memory of conversations and commits for coding agents, with an MCP server and a command line.
 //!
-//! This crate has the two entry points, [`server`] (MCP) and [`cli`]. They only translate requests into calls, and
-//! results into answers. The layers below them are separate crates. `tests/it/tidy/` checks that each crate imports
-//! only crates of lower layers:
+//! This crate has the two entry points, [`server`] (MCP) and [`cli`]. The entry points only translate requests into
+//! calls, and results into answers. The layers below this crate are separate crates. `tests/it/tidy/` checks that each
+//! crate imports only crates of lower layers:
 //!
 //! - operations, each in a file of its own, in folders by toolset: `tiro-tools`
 //! - work that several operations share, and everything that a process has open: `tiro-host`

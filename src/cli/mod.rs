@@ -1,4 +1,4 @@
-//! The command line. It reads arguments, calls an operation and prints the answer. Each subcommand has a file.
+//! The command line. This module reads arguments, calls an operation and prints the answer. Each subcommand has a file.
 //!
 //! `--json` prints the answer as JSON on stdout. Everything else goes to stderr: progress, notes, and errors with
 //! their hints. With `--json`, an error and its hint are one JSON object. The exit code is 1 after an error and 2

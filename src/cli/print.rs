@@ -1,6 +1,6 @@
 //! Prints answers, errors, usage and logs in such a way that stored text can't control the terminal.
 //!
-//! Control characters and characters that hide text are written as escapes. In JSON, these are JSON's own escapes.
+//! Control characters and characters that hide text are written as escapes. In JSON, these escapes are JSON's own.
 //! Errors, usage messages and log lines are also redacted, and each is written as one line. A
 //! [`terminal`](super::terminal) page needs no further escaping, because the only terminal codes in it come from its
 //! styles.

@@ -4,7 +4,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use tiro_embed::install::Progress;
 
-/// Returns a bar that counts `what`, such as `1,204 of 3,314 commits`. It draws nothing if stderr is not a terminal.
+/// Returns a bar that counts `what`, such as `1,204 of 3,314 commits`. The bar draws nothing if stderr is not a
+/// terminal.
 pub fn bar(what: &'static str) -> ProgressBar {
     styled("{human_pos} of {human_len} {msg} {wide_bar} {eta}", what)
 }

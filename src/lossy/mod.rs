@@ -1,5 +1,5 @@
-//! Reads JSON whose strings are not valid text. They may have bytes that are not UTF-8, or escapes of half a surrogate
-//! pair. Models and clients write such an escape when an emoji is cut in two.
+//! Reads JSON whose strings are not valid text. Such strings may have bytes that are not UTF-8, or escapes of half a
+//! surrogate pair. Models and clients write such an escape when an emoji is cut in two.
 
 use std::borrow::Cow;
 

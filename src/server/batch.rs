@@ -20,8 +20,8 @@ impl Batch {
         Batch { state: Mutex::new(BatchState { waiting, answers: Vec::new() }) }
     }
 
-    /// Ends the wait for one request. `answer` is the line that answers it, or `None` if the request was cancelled. If
-    /// it was the last open request of the batch, and at least one request was answered, returns the line to write.
+    /// Ends the wait for one request. `answer` is the line that answers the request, or `None` if the request was
+    /// cancelled. If no other request of the batch is open, and at least one was answered, returns the line to write.
     pub(super) fn end(&self, answer: Option<Vec<u8>>) -> Option<Vec<u8>> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.answers.extend(answer);

@@ -1,8 +1,8 @@
 //! Runs the work of requests on separate threads. Another thread reads and writes messages.
 //!
 //! Tools block their thread while they wait for SQLite or the encoder. So each call runs on a thread of the blocking
-//! pool. Its future is polled on this thread, and dropped there if the client cancels the call. The call's permit
-//! becomes free when the answer is written.
+//! pool. The call's future is polled on this thread, and dropped there if the client cancels the call. The call's
+//! permit becomes free when the answer is written.
 
 use std::fmt::Display;
 use std::sync::Arc;

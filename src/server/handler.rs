@@ -48,8 +48,8 @@ const VERSIONS: &[ProtocolVersion] = &[
 /// after an update of Tiro, a client asks again within the hour.
 const FIXED_FOR: u64 = 3_600_000;
 
-/// The supported methods. If a request for one of these reaches [`Handler::on_custom_request`], its parameters are
-/// invalid.
+/// The supported methods. If a request for one of these methods reaches [`Handler::on_custom_request`], its parameters
+/// are invalid.
 const METHODS: &[&str] = &[
     "initialize",
     "server/discover",
@@ -63,7 +63,8 @@ const METHODS: &[&str] = &[
     "prompts/get",
 ];
 
-/// The tools that Claude Code shows to the model from the start. It hides all others behind a search for tools.
+/// The tools that Claude Code shows to the model from the start. Claude Code hides all other tools behind a search for
+/// tools.
 const ALWAYS_LOADED: [&str; 3] = ["search_project_memory", "expand_detail", "retrieve_context"];
 
 /// Answers requests with the given tools and resources.
@@ -73,7 +74,7 @@ pub(super) struct Handler {
     resources: Resources,
     form: Form,
     calls: Calls,
-    /// Set once a request named the client.
+    /// Ensures that the client is recorded only once, by the first request that names the client.
     met: Once,
 }
 

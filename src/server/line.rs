@@ -1,9 +1,9 @@
 //! Reads one line as a JSON-RPC message, or returns the error that answers it.
 //!
-//! No line may end the server or leave a client waiting. So every request gets an answer. It has the id of the request
-//! if this id can be read; otherwise it has no id, as MCP requires. Malformed notifications and responses are ignored,
-//! because JSON-RPC forbids answering them. In a string, invalid text such as half an emoji is read as a replacement
-//! character.
+//! No line may end the server or leave a client waiting. So every request gets an answer. The answer has the id of the
+//! request if this id can be read; otherwise the answer has no id, as MCP requires. Malformed notifications and
+//! responses are ignored, because JSON-RPC forbids answering them. In a string, invalid text such as half an emoji is
+//! read as a replacement character.
 
 use rmcp::RoleServer;
 use rmcp::model::{
@@ -23,7 +23,8 @@ pub(super) enum Line {
     Message(Box<RxJsonRpcMessage<RoleServer>>),
     /// The line gets this error as its answer.
     Refused(Box<TxJsonRpcMessage<RoleServer>>),
-    /// The line is a batch of these messages. Each was read as if it were alone on a line, and has its number of bytes.
+    /// The line is a batch of these messages. Each message was read as if it were alone on a line, and comes with its
+    /// number of bytes.
     Batch(Vec<(Line, usize)>),
     /// The line is ignored.
     Nothing,
@@ -177,7 +178,8 @@ struct LooseParams {
 }
 
 impl LooseParams {
-    /// Returns the parameters if the arguments are JSON in a string, or an empty value in place of no arguments.
+    /// Returns the parameters in MCP's form. The arguments may be an object, a string with the JSON of an object, or
+    /// empty. For any other arguments, returns `None`.
     fn tightened(self) -> Option<CallToolRequestParams> {
         let arguments = match self.arguments {
             Value::String(text) if text.trim().is_empty() => Value::Null,
@@ -213,7 +215,8 @@ pub(super) struct IdFinder {
     depth: usize,
     in_string: bool,
     escaped: bool,
-    /// Whether the bytes at depth one belong to the value of a member. Otherwise they belong to its name.
+    /// Whether the next bytes directly in the message's object belong to the value of a member. Otherwise they belong
+    /// to the name of a member.
     in_value: bool,
     name: Vec<u8>,
     value: Vec<u8>,

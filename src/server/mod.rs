@@ -1,4 +1,4 @@
-//! The MCP server. It serves tools and resources over two streams, usually stdin and stdout.
+//! The MCP server. The server offers tools and resources over two streams, usually stdin and stdout.
 //!
 //! No other module uses MCP or JSON-RPC. The server supports clients that send `initialize` first (2024-11-05 to
 //! 2025-11-25) and clients that don't (2026-07-28, where every request names its client). rmcp provides the types and
@@ -9,9 +9,9 @@
 //! handshake comes first. Only one rule of that phase is needed, and `handler` checks it. Tools run on other threads,
 //! so that the thread that reads and writes can immediately notice a cancellation, the end of the input, or a signal.
 //!
-//! The server ends at the end of its input, or when it gets a signal. From then on, it reads nothing more. Open calls
-//! may continue for 0.8 seconds and are then dropped. The server ends within two seconds. While a client doesn't read
-//! its answers, the server reads only a few thousand of the client's requests (see `requests`). Later lines wait,
+//! The server ends at the end of its input, or when it gets a signal. From then on, the server reads nothing more. Open
+//! calls may continue for 0.8 seconds and are then dropped. The server ends within two seconds. While a client doesn't
+//! read its answers, the server reads only a few thousand of the client's requests (see `requests`). Later lines wait,
 //! including cancellations, but the server still notices when the client is gone.
 //!
 //! Sampling, roots, elicitation, subscriptions and prompts are not supported. The server remembers nothing about a
@@ -98,7 +98,7 @@ where
 }
 
 /// Serves `offer` until `input` ends or the future `stop` completes. `is_gone` returns whether the client closed its
-/// end of `input`. It is called while nothing is read.
+/// end of `input`. The function is called while nothing is read.
 async fn serve_while<R, W>(
     offer: Offer,
     input: R,

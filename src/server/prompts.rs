@@ -1,7 +1,7 @@
 //! The prompts that clients offer to people as slash commands: `recall` and `where-we-left-off`.
 //!
-//! A prompt is an instruction in the user's name. So it contains only fixed words and the words that the user typed,
-//! but no text from memory. It tells the model which tool to call.
+//! A prompt is an instruction in the user's name. So a prompt contains only fixed words and the words that the user
+//! typed, but no text from memory. The prompt tells the model which tool to call.
 
 use rmcp::model::{ErrorData, GetPromptResult, Prompt, PromptArgument, PromptMessage, Role};
 use serde_json::{Map, Value};

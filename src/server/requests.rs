@@ -41,7 +41,7 @@ struct OpenRequests {
     bytes: usize,
 }
 
-/// An open request. It is dropped when its answer is written.
+/// An open request. The request is dropped when its answer is written.
 pub(super) struct Request {
     shared: Arc<Shared>,
     bytes: usize,
@@ -66,7 +66,8 @@ impl Requests {
         true
     }
 
-    /// Removes and returns a request that is being answered or will never be answered. Its id can then be used again.
+    /// Removes and returns a request that is being answered or will never be answered. The request's id can then be
+    /// used again.
     pub(super) fn remove(&self, id: &RequestId) -> Option<Request> {
         lock(&self.shared.state).unanswered.remove(id)
     }

@@ -1,4 +1,4 @@
-//! The transport. It reads and writes one JSON-RPC message per line.
+//! The transport. The transport reads and writes one JSON-RPC message per line.
 //!
 //! rmcp's own transport ignores lines that are too long or not JSON, and stops at some of them. In this transport,
 //! [`mod@line`] reads every line. A single task writes all lines, so that no line is cut off when its sender is
@@ -28,18 +28,18 @@ use super::batch::Batch;
 use super::line::{self, IdFinder, Line};
 use super::requests::Requests;
 
-/// The longest line, in bytes. This is enough for a hundred thousand messages of a conversation. A longer line is
-/// refused, and dropped while it is read.
+/// The longest line, in bytes. A line of this length has room for a hundred thousand messages of a conversation. A
+/// longer line is refused, and dropped while it is read.
 const LONGEST_LINE: usize = 64 << 20;
 
 /// A line buffer of more bytes than this is freed after use.
 const KEPT_BUFFER: usize = 1 << 20;
 
-/// The maximum number of lines that wait to be written. If there are more, senders must wait.
+/// The maximum number of lines that wait to be written. If more lines wait, senders must wait too.
 const WAITING_LINES: usize = 16;
 
-/// While a client reads no answers, it is checked in this interval whether the client is gone. The client counts as
-/// gone after this many such findings in a row.
+/// The interval of the checks whether a client that reads no answers is gone, and the number of checks in a row after
+/// which such a client counts as gone.
 const LOOK: (Duration, u32) = (Duration::from_millis(200), 5);
 
 /// The transport over a pair of streams.
@@ -69,8 +69,8 @@ struct Outgoing {
 }
 
 impl<R: AsyncRead + Send + Unpin> Lines<R> {
-    /// Returns the transport. It ends when `ended` becomes true, and sets `ended` when it ends by itself. `is_gone`
-    /// is called while no line is read.
+    /// Returns the transport. The transport ends when `ended` becomes true, and sets `ended` when it ends by itself.
+    /// `is_gone` is called while no line is read.
     pub(super) fn new<W>(
         input: R,
         output: W,

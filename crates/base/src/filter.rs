@@ -1,4 +1,4 @@
-//! Filters of a search. They are applied before the candidates are chosen, never after.
+//! Filters of a search. Filters are applied before the candidates are chosen, never after.
 
 use crate::memory::{Group, Kind, Millis};
 use crate::scope::SessionId;
@@ -40,7 +40,7 @@ pub struct Filter {
     pub branch: Option<String>,
     /// Only memories about this file, or about files in this directory, relative to the project.
     pub path: Option<String>,
-    /// Only memories with this tag. Within the stash, this is the topic under which they were stashed.
+    /// Only memories with this tag. Within the stash, the tag of a memory is the topic under which it was stashed.
     pub topic: Option<String>,
     /// Only memories to which the client gave this id.
     pub source_id: Option<String>,
@@ -52,7 +52,8 @@ pub struct Filter {
     pub since: Option<Millis>,
     /// Only memories from before this time.
     pub until: Option<Millis>,
-    /// Excludes the memories of this session. It is the session that runs now, so the model still has its messages.
+    /// Excludes the memories of this session. This is the session that runs now, so the model still has the session's
+    /// messages.
     pub without: Option<SessionId>,
 }
 

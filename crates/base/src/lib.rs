@@ -9,8 +9,8 @@
 //! - files and folders: [`mod@file`]; files and folders that only this user can access: [`private`]
 //! - bytes that become text: [`encoding`]; work on several threads: [`parallel`]
 //!
-//! This crate never opens a store, a repository, a connection or a configuration. It has no rules of redaction: the
-//! program sets the function that removes secrets from errors ([`error::redact_by`]).
+//! This crate never opens a store, a repository, a connection or a configuration. The crate has no rules of redaction:
+//! the program sets the function that removes secrets from errors ([`error::redact_by`]).
 //!
 //! Invariants: an error shows only Tiro's own words, on one line; an id depends only on what it names; the present time
 //! (`now`) is always an argument.

@@ -10,8 +10,8 @@ impl Money {
     /// The largest amount, in dollars. Arbitrary: a billion, so that sums don't overflow.
     const MOST: f64 = 1e9;
 
-    /// Parses an amount in dollars, such as `0.25`. Returns `None` if it is no number, negative, more than a billion,
-    /// or so small that it would be rounded to 0 although it isn't 0.
+    /// Parses an amount in dollars, such as `0.25`. Returns `None` if the amount is no number, is negative, is more
+    /// than a billion, or is greater than 0 but would be rounded to 0.
     pub fn parse(dollars: &str) -> Option<Money> {
         let dollars: f64 = dollars.parse().ok()?;
         let money = Money((dollars * 1e6).round().clamp(0.0, Money::MOST * 1e6) as u64);

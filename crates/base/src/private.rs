@@ -1,13 +1,13 @@
 //! Creates files and folders that no other user can read, whatever the umask is.
 //!
-//! Tiro's files contain everything that was said, and the secret key for the marks that replace secrets. So its folders
-//! have the mode 0700 and its files the mode 0600 from the moment they exist: Tiro creates a file with its mode before
-//! a library writes to the file. If an older version or another program made a file or folder of Tiro readable to
-//! others, Tiro never uses it as it is. If it belongs to this user, Tiro removes the access of others; otherwise Tiro
-//! refuses it.
+//! Tiro's files contain everything that was said, and the secret key for the marks that replace secrets. So Tiro's
+//! folders have the mode 0700, and its files the mode 0600, from the moment they exist: Tiro creates a file with its
+//! mode before a library writes to the file. If an older version or another program made a file or folder of Tiro
+//! readable to others, Tiro never uses it as it is. If such a file or folder belongs to this user, Tiro removes the
+//! access of others; otherwise Tiro refuses the file or folder.
 //!
-//! These modes protect neither from root nor from another program of the same user. On platforms without modes, such as
-//! Windows, the folders in a user's profile are private, so nothing is checked.
+//! These modes protect the files neither from root nor from another program of the same user. On platforms without
+//! modes, such as Windows, the folders in a user's profile are private, so nothing is checked.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -41,8 +41,8 @@ pub fn create_dir(path: &Path) -> Result<()> {
     close(path, DIR_MODE)
 }
 
-/// Creates the data directory if it is missing. If it is open to other users, makes it and everything of Tiro in it
-/// private, and returns a message about that.
+/// Creates the data directory if it is missing. If the directory is open to other users, makes it and everything of
+/// Tiro in it private, and returns a message about that.
 ///
 /// # Errors
 ///
@@ -80,8 +80,8 @@ pub fn data_dir(path: &Path) -> Result<Option<String>> {
     }))
 }
 
-/// Creates the file `path`, private to this user, if it is missing. If it exists, makes it and the other files of the
-/// same database private.
+/// Creates the file `path`, private to this user, if it is missing. If the file exists, makes it and the other files of
+/// the same database private.
 ///
 /// # Errors
 ///
@@ -121,8 +121,8 @@ pub fn openness(path: &Path) -> Option<String> {
     Some(format!("{does} (mode {:04o})", found.mode))
 }
 
-/// Returns the paths of Tiro in the data directory that other users can read or change, each with a description of
-/// what they can do. If the data directory itself is one of them, it comes first.
+/// Returns the paths of Tiro in the data directory that other users can read or change, each with a description of what
+/// they can do. The data directory itself comes first if it is one of these paths.
 pub fn open_to_others(data_dir: &Path) -> Vec<(PathBuf, String)> {
     let below = OWN_NAMES.into_iter().flat_map(|name| beneath(&data_dir.join(name)));
     let all = std::iter::once(data_dir.to_owned()).chain(below).take(MOST_CLOSED);

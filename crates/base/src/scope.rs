@@ -2,7 +2,7 @@
 //!
 //! Every call to the store takes a scope. No call can read memories of another tenant. A store has the memories of only
 //! one project, and a search states which sessions it covers. A scope always names the reader, because only the author
-//! sees private memories. There is no default that mixes projects or sessions, or that reads for everybody.
+//! sees private memories. No default scope mixes projects or sessions, and none reads for everybody.
 
 use std::fmt;
 
@@ -23,8 +23,8 @@ impl TenantId {
     }
 }
 
-/// The author or the reader of memories: a person, or a program that acts for a person. On one's own machine, this is
-/// the tenant.
+/// The author or the reader of memories: a person, or a program that acts for a person. On one's own machine, the
+/// author is the tenant.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AuthorId(String);
 

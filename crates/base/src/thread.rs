@@ -3,7 +3,7 @@
 //! A thread is divided into epochs. A prompt consists of the blocks of the current epoch, in order, followed by the
 //! blocks that the new call adds. So each prompt begins with the bytes of the previous prompt. A new epoch begins only
 //! if files have to be sent again or the history has to be shortened. The ledger says which copy of each file the
-//! assistant has. It can be derived from the blocks of the current epoch.
+//! assistant has. The ledger can be derived from the blocks of the current epoch.
 //!
 //! This module defines plain values. The crate `inline` decides what belongs into a prompt, and the store keeps
 //! threads.
@@ -66,7 +66,8 @@ words! {
 pub enum BlockText {
     /// The text of a message, marked if it is damaged. `None` if the message was forgotten.
     Message(MemoryId, Option<String>),
-    /// A text that is stored once for all threads of the project, by its hash. `None` if it was removed to save space.
+    /// A text that is stored once for all threads of the project, by its hash. `None` if the text was removed to save
+    /// space.
     Blob(ContentHash, Option<String>),
 }
 
@@ -77,7 +78,7 @@ pub struct Block {
     pub turn: u32,
     /// What it is.
     pub part: Part,
-    /// The path of the file, if it is about a file.
+    /// The path of the file, if the block is about a file.
     pub path: Option<String>,
     /// The number of tokens of the block in a prompt, including the frame around its text.
     pub tokens: u32,
@@ -91,9 +92,9 @@ pub struct Block {
 pub struct Stat {
     /// Its length in bytes.
     pub size: u64,
-    /// When its content last changed, in nanoseconds since 1970.
+    /// When the file's content last changed, in nanoseconds since 1970.
     pub mtime_ns: i64,
-    /// When its content or metadata last changed, in nanoseconds since 1970.
+    /// When the file's content or metadata last changed, in nanoseconds since 1970.
     pub ctime_ns: i64,
     /// Its inode.
     pub inode: u64,
@@ -112,16 +113,16 @@ words! {
 /// The entry of a file in the ledger of a thread.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LedgerEntry {
-    /// Its path, relative to the project's root.
+    /// The path of the file, relative to the project's root.
     pub path: String,
-    /// The place of the file. If it changes, an answer reports the change.
+    /// The place of the file. If the place changes, an answer reports the change.
     pub place: FilePlace,
     /// The metadata of the file when it was read. `None` if the file had changed just before; the next call must then
     /// compare the content.
     pub stat: Option<Stat>,
-    /// The hash of its bytes when it was read.
+    /// The hash of the file's bytes when the file was read.
     pub raw: ContentHash,
-    /// The hash of the redacted text that was sent or counted. Equal to `raw` if nothing was replaced.
+    /// The hash of the redacted text that was sent or counted. The hash equals `raw` if nothing was replaced.
     pub sent: ContentHash,
     /// The number of tokens of the whole text.
     pub tokens: u32,
@@ -136,7 +137,8 @@ pub struct Thread {
     pub epoch: u32,
     /// How many turns were recorded in all epochs.
     pub turns: u32,
-    /// Whether the places of the files are fixed. They are fixed as soon as some files did not fit into the prompt.
+    /// Whether the places of the files are fixed. The places are fixed as soon as some files did not fit into the
+    /// prompt.
     pub is_fixed: bool,
     /// The context window, in tokens, for which the last prompt was made.
     pub window: u32,

@@ -99,7 +99,7 @@ impl Embedder {
         self.embed_after(prefix, texts, threads)
     }
 
-    /// Returns a vector of length 1 for a question. It can be compared with the vectors of texts.
+    /// Returns a vector of length 1 for a question. The vector can be compared with the vectors of texts.
     pub fn embed_question(&self, question: &str) -> Result<Vec<f32>> {
         let (prefix, _) = self.model.prefixes();
         let vectors = self.embed_after(prefix, &[question], 1)?;
@@ -204,7 +204,7 @@ pub fn embed_whole(embedder: &Embedder, texts: &[&str], threads: usize) -> Resul
 }
 
 /// Divides the texts into batches, which are ranges of consecutive texts. The texts of a batch go through the network
-/// together. There are enough batches for every thread, unless there are only a few texts.
+/// together. Every thread gets at least one batch, unless there are only a few texts.
 fn batches(ids: &[&[u32]], threads: usize) -> Vec<Range<usize>> {
     let total: usize = ids.iter().map(|ids| ids.len()).sum();
     let limit = total.div_ceil(threads).clamp(TOKENS / 4, BATCH);

@@ -33,10 +33,10 @@ pub trait Encode: Send + Sync {
     /// Returns the model if it is on this machine.
     fn model(&self) -> Option<Model>;
 
-    /// Returns the name of the space. It lacks the number of dimensions if this number is not known yet.
+    /// Returns the name of the space. The name lacks the number of dimensions if this number is not known yet.
     fn name(&self) -> String;
 
-    /// Returns the vector of a question. It can be compared with the vectors of texts.
+    /// Returns the vector of a question. The vector can be compared with the vectors of texts.
     fn question(&self, question: String) -> Encoded<'_, Embedding>;
 
     /// Returns the vector of each text, in the order of the texts. All vectors belong to the same space. Uses up to

@@ -1,14 +1,14 @@
-//! The forward pass of the network. It turns the token ids of several texts into vectors.
+//! The forward pass of the network. The forward pass turns the token ids of several texts into vectors.
 //!
 //! The network is BERT with six or twelve layers. The vector of a text is the mean of the last layer's outputs. The
 //! tokens of all texts follow one another without padding, so every matrix product outside of attention is one large
 //! product over all tokens.
 //!
-//! There are two kernels for these products, and the processor decides which one is used. With AVX-512 VNNI,
-//! activations are rounded to 13 bits, token by token, and multiplied as integers. This is twice as fast as multiplying
-//! floats. On other processors, the weights are widened to floats, two panels at a time, right before `gemm` multiplies
-//! them. The vectors of both kernels agree with the vectors of the reference to a cosine above .9999. Each kernel gives
-//! a text exactly the same vector, whatever other texts are in the batch.
+//! Two kernels can compute these products, and the processor decides which kernel is used. With AVX-512 VNNI,
+//! activations are rounded to 13 bits, token by token, and multiplied as integers. Multiplying these integers is twice
+//! as fast as multiplying floats. On other processors, the weights are widened to floats, two panels at a time, right
+//! before `gemm` multiplies them. The vectors of both kernels agree with the vectors of the reference to a cosine above
+//! .9999. Each kernel gives a text exactly the same vector, whatever other texts are in the batch.
 
 use super::kernels::{
     add_and_norm, gelu, layer_norm, pool, round_rows, scale_rows, softmax, stride, widen, widen_panel,

@@ -2,14 +2,15 @@
 //!
 //! The model's files come from a folder or archive that the user names, from the Hugging Face hub (the default model
 //! only), or from a package in the Python package index. The files are verified against digests that are fixed here, so
-//! the source need not be trusted. Then the files are converted to our own format, which [`super::Embedder`] reads.
+//! the source need not be trusted. After that, the files are converted to our own format, which [`super::Embedder`]
+//! reads.
 //!
 //! `curl` and `pip` download the files. A TLS library for this single purpose would make up a tenth of the program. The
 //! two programs are started by name with fixed arguments, without a shell. No other part of the library starts
 //! programs.
 //!
-//! A model is written under another name and then renamed, so it is either complete or absent. It does no harm if
-//! another process installs the same model at the same time, or if this process is killed.
+//! A model is written under another name and then renamed, so it is either complete or absent. Another process may
+//! install the same model at the same time, and this process may be killed; neither does harm.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -89,7 +90,7 @@ pub enum Source {
 pub enum Progress<'a> {
     /// A step with this name begins.
     Step(&'a str),
-    /// This many bytes of the step are done.
+    /// The number of bytes of the step that are done.
     Bytes {
         /// Bytes so far.
         done: u64,
@@ -105,7 +106,7 @@ pub struct Installed {
     pub folder: PathBuf,
     /// The size of the model on disk, in bytes.
     pub bytes: u64,
-    /// Where the model came from, in words; `None` if it was already installed and intact.
+    /// Where the model came from, in words; `None` if the model was already installed and intact.
     pub origin: Option<String>,
 }
 
@@ -129,8 +130,8 @@ pub fn chosen(models: &Path) -> Model {
     Model::ALL.into_iter().rfind(is_installed).unwrap_or(Model::MiniLm)
 }
 
-/// Returns the models in the folder `models`, beginning with the one that is used. Verifies every byte of them, which
-/// takes about 20 ms for the default model.
+/// Returns the models in the folder `models`, beginning with the one that is used. Verifies every byte of these models,
+/// which takes about 20 ms for the default model.
 pub fn list(models: &Path) -> Vec<InstalledModel> {
     let found = Model::ALL.into_iter().rev().filter_map(|model| {
         let folder = model.folder(models);

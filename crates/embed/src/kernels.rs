@@ -85,7 +85,7 @@ pub fn add_and_norm(x: &mut [f32], update: &[f32], scale: &[f32], shift: &[f32])
 
 #[inline(always)]
 fn norm_row(row: &mut [f32], scale: &[f32], shift: &[f32]) {
-    /// The value that the model was trained with. It is negligible compared with any real variance.
+    /// The value that the model was trained with. The value is negligible compared with any real variance.
     const EPSILON: f32 = 1e-12;
     let width = row.len() as f32;
     let mut lanes = [0.0; LANES];

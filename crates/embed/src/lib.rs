@@ -2,11 +2,11 @@
 
 #![allow(rustdoc::private_intra_doc_links, reason = "the documentation is built with private items")]
 //!
-//! The model is all-MiniLM-L6-v2. It is small enough for a laptop's processor, and larger models were little better in
-//! our measurements of retrieval of English texts. For other languages, multilingual-e5-small can be installed, and is
-//! then used instead. The encoder is our own (see `forward`). It packs texts together without padding, and its weights
-//! are small. On one core it is two and a half times as fast as the reference implementation (`evals embed`). It loads
-//! in milliseconds; the reference takes seconds.
+//! The model is all-MiniLM-L6-v2. This model is small enough for a laptop's processor. Larger models were little better
+//! in our measurements of retrieval of English texts. For other languages, multilingual-e5-small can be installed, and
+//! is then used instead. The encoder is our own (see `forward`). The encoder packs texts together without padding, and
+//! its weights are small. On one core, our encoder is two and a half times as fast as the reference implementation
+//! (`evals embed`). Our encoder loads in milliseconds; the reference takes seconds.
 //!
 //! For texts of all lengths and scripts, vectors agree with the vectors of the reference to a cosine of .9999. A test
 //! with a golden file checks this. Vectors of different models, poolings or normalisations belong to different spaces

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use tiro_text::words::Language;
 
-/// A model. All have the same architecture, BERT with vectors of 384 numbers, but different sizes and tokenizers.
+/// A model. All models have the same architecture, BERT with vectors of 384 numbers, but different sizes and
+/// tokenizers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Model {
     /// all-MiniLM-L6-v2: English, the default.

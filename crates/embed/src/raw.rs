@@ -69,7 +69,7 @@ pub enum Before {
 pub enum Right {
     /// It has `depth` rows.
     Plain,
-    /// It is transposed: it has `depth` columns.
+    /// The matrix is transposed: it has `depth` columns.
     Transposed,
 }
 
@@ -201,7 +201,7 @@ mod vnni {
     /// How many sums fit in a register.
     const LANES: usize = 16;
     const REGISTERS: usize = PANEL / LANES;
-    /// How many rows are multiplied together. Their sums take 24 of the 32 registers.
+    /// How many rows are multiplied together. The sums of this many rows take 24 of the 32 registers.
     const TILE: usize = 12;
     /// How many pairs of inputs are multiplied while one cache line of the next weights is fetched.
     const PAIRS_PER_LINE: usize = 8;

@@ -1,12 +1,12 @@
-//! The tokenizer of XLM-RoBERTa. It turns text into token ids by a unigram language model, like SentencePiece (Kudo,
-//! "Subword Regularization", 2018).
+//! The tokenizer of XLM-RoBERTa. The tokenizer turns text into token ids by a unigram language model, like
+//! SentencePiece (Kudo, "Subword Regularization", 2018).
 //!
 //! Each word is divided into the pieces whose scores have the largest sum, by Viterbi's algorithm. A piece never
 //! extends across a blank, so each word is divided separately, in time linear in its length. Before that, each
 //! character is normalised by itself, with a table in the vocabulary. A test compares the ids with the ids of the
 //! reference.
 //!
-//! This is not a general tokenizer: it can't train, sample or decode.
+//! This module is not a general tokenizer: it can't train, sample or decode.
 
 use std::ops::{ControlFlow, Range};
 
@@ -191,7 +191,7 @@ fn slot(hash: u64, slots: usize) -> usize {
     (hash.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize & (slots - 1)
 }
 
-/// Reads the vocabulary. Returns `None` if it has another format.
+/// Reads the vocabulary. Returns `None` if the vocabulary has another format.
 fn read(vocabulary: &[u8]) -> Option<Unigram> {
     let mut rest = vocabulary;
     let take = |rest: &mut &[u8], length: usize| {

@@ -9,7 +9,7 @@
 //! sections are verified when the file is opened, so a damaged model causes an error, never wrong vectors.
 //!
 //! The file is not memory-mapped, because truncating it would kill every process that maps it. The parameters are
-//! copied into memory, except the word embeddings, which make up half of the file. Each of these is read when a text
+//! copied into memory, except the word embeddings, which make up half of the file. A word embedding is read when a text
 //! first contains its word. If the file has changed since it was opened, this reading fails.
 
 use std::fs::File;
@@ -285,8 +285,8 @@ fn damaged(model: Model, path: &Path, why: &str) -> Error {
         .hint(format!("run `{}`", model.installation()))
 }
 
-/// Returns the number of bytes of a word embedding in the file. It is stored either as half floats, or as the blocks of
-/// four-bit weights in which the model is published.
+/// Returns the number of bytes of a word embedding in the file. A word embedding is stored either as half floats, or as
+/// the blocks of four-bit weights in which the model is published.
 pub fn word_bytes(model: Model) -> usize {
     match model {
         Model::MiniLm => 2 * WIDTH,

@@ -1,12 +1,13 @@
-//! The uncased BERT tokenizer. It turns text into token ids, and reports the byte ranges of words.
+//! The uncased BERT tokenizer. The tokenizer turns text into token ids, and reports the byte ranges of words.
 //!
-//! Unlike the `tokenizers` crate, it needs little heap, loads in a millisecond, and takes linear time on any input. It
-//! reports each word and its byte range while it reads, so even ten megabytes are split in constant memory. For every
-//! code point, both alone and inside a word, it gives the same ids as the reference. A test checks this.
+//! Unlike the `tokenizers` crate, this tokenizer needs little heap, loads in a millisecond, and takes linear time on
+//! any input. The tokenizer reports each word and its byte range while it reads, so even ten megabytes are split in
+//! constant memory. For every code point, both alone and inside a word, this tokenizer gives the same ids as the
+//! reference. A test checks this.
 //!
-//! This is not a general tokenizer: it has no training, no decoding, no pairs of texts and no other models. One
-//! difference from the reference is known: the few spacing combining marks that are kept are not put in canonical
-//! order.
+//! This module is not a general tokenizer: it can't train or decode, takes no pairs of texts, and supports no other
+//! model. One difference from the reference is known: the few spacing combining marks that are kept are not put in
+//! canonical order.
 
 use std::ops::{ControlFlow, Range};
 
@@ -18,7 +19,7 @@ use tiro_base::error::{Context, Error, Kind, Result};
 
 /// The maximum number of characters that a word may have; a longer word becomes one unknown token.
 const LONGEST_WORD: usize = 100;
-/// Special tokens. They are recognised before the text is divided into words.
+/// Special tokens. Special tokens are recognised before the text is divided into words.
 const SPECIAL: [&str; 5] = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"];
 
 /// The vocabulary with an index of its pieces.

@@ -1,5 +1,5 @@
-//! The budget of a call for extracting the texts of documents. It covers all documents of the call, and ends with the
-//! call.
+//! The budget of a call for extracting the texts of documents. The budget covers all documents of the call, and ends
+//! with the call.
 //!
 //! A document of a few kilobytes can keep a parser busy for as long as the parser may run, and a folder can have any
 //! number of such documents. So every reading of a file needs the budget of its call. Through the budget, the reading
@@ -45,7 +45,7 @@ impl Default for Allowance {
 /// because …".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Exhausted {
-    /// Other documents used up the time, which is this many seconds.
+    /// Other documents used up the time of the call, which is this many seconds.
     Time(u64),
     /// This many documents were read already.
     Documents(usize),
@@ -175,7 +175,7 @@ impl Budget {
     }
 }
 
-/// An extraction that is running. Its time ends when this value is dropped.
+/// An extraction that is running. The time of the extraction ends when this value is dropped.
 pub(super) struct Turn<'b> {
     budget: &'b Budget,
     /// The moment when the time of the budget is over.

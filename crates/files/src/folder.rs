@@ -1,4 +1,4 @@
-//! An open folder. Its entries are listed and opened by their names, without following links.
+//! An open folder. The entries of the folder are listed and opened by their names, without following links.
 //!
 //! A path is opened folder by folder, one name at a time. So an opened entry really lies at this path, even if another
 //! program replaces folders by links at the same time. The kind of an entry is looked up before it is opened, because
@@ -155,8 +155,8 @@ mod relative {
             Ok((file, stat))
         }
 
-        /// Returns the metadata of the regular file `name` without opening it. Returns `None` if it is not a regular
-        /// file.
+        /// Returns the metadata of the regular file `name` without opening it. Returns `None` if `name` is not a
+        /// regular file.
         pub fn stat(&self, name: &OsStr) -> Option<Stat> {
             let found = statat(&self.folder, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
             if entry(FileType::from_raw_mode(found.st_mode)) != Entry::File {

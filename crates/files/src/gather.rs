@@ -5,7 +5,8 @@
 //! to walks: a named file is read even if it is ignored. Everything that is not taken is reported, except `.git`.
 //!
 //! The number of entries, the depth and the time of a walk are limited, and a walk ends with its call. If a folder has
-//! more entries than may still be looked at, none of its entries is taken, because each walk would take different ones.
+//! more entries than may still be looked at, none of its entries is taken, because each walk would take different
+//! entries.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -49,7 +50,7 @@ pub struct Refused {
 /// The reason why a walk ended early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cut {
-    /// It would have had to look at more than this many entries.
+    /// The walk would have had to look at more than this many entries.
     Entries(usize),
     /// It took too long.
     Deadline,
@@ -143,7 +144,7 @@ struct Walk<'r> {
     rules: Rules<'r>,
     walked: HashSet<FilePath>,
     taken: HashSet<FilePath>,
-    /// The skipped files and folders, so that each is counted once.
+    /// The files and folders that were skipped. The set ensures that each is counted only once.
     skipped: HashSet<FilePath>,
     looked_at: usize,
     skips: Skips,
@@ -281,8 +282,8 @@ impl Walk<'_> {
     }
 }
 
-/// Returns the key by which entries are sorted. It gives the order of the files' paths, in which `/` follows the name
-/// of a folder.
+/// Returns the key by which entries are sorted. The key gives the order of the files' paths, in which `/` follows the
+/// name of a folder.
 fn in_order((name, entry): &(OsString, Entry)) -> Vec<u8> {
     let mut key = name.as_encoded_bytes().to_vec();
     key.extend((*entry == Entry::Folder).then_some(b'/'));

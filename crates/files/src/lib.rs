@@ -74,7 +74,7 @@ pub struct FoundFile {
     pub stat: Stat,
     /// How it is read.
     pub form: Form,
-    /// The path by which it is opened.
+    /// The path by which the file is opened.
     pub file: FilePath,
 }
 

@@ -1,9 +1,9 @@
 //! Hard links. Finds out whether a file has another name that says that it contains secrets.
 //!
-//! The names of a file can't be asked from the file itself. So they are searched in the folders that may be read, and
-//! in the folders of the home directory that usually contain secrets. This search is done once for all files of a call,
-//! and only if a file has more than one name. A name elsewhere, or beyond the limit of entries, is not found. In this
-//! case the file is read, and the redaction of its text is the second line of defence.
+//! The names of a file can't be asked from the file itself. So the names are searched in the folders that may be read,
+//! and in the folders of the home directory that usually contain secrets. The search for such links is done once for
+//! all files of a call, and only if a file has more than one name. A name elsewhere, or beyond the limit of entries, is
+//! not found. In this case the file is read, and the redaction of its text is the second line of defence.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -35,13 +35,13 @@ pub(super) struct Linked {
 }
 
 impl Linked {
-    /// Returns whether `file` is one of these files.
+    /// Returns whether `file` has a name that says that the file contains secrets.
     pub fn has(&self, file: FileId) -> bool {
         self.found.contains(&file)
     }
 
-    /// Adds such files of `folder`. `is_secret` decides whether a name says that a file contains secrets. It gets the
-    /// path relative to `folder`.
+    /// Adds such files of `folder`. `is_secret` decides whether a name says that a file contains secrets. The function
+    /// gets the path relative to `folder`.
     pub fn look(&mut self, folder: &Folder, within: Within, is_secret: &dyn Fn(&Path) -> bool) {
         self.folder(folder, Path::new(""), within, is_secret, 0);
     }

@@ -1,16 +1,16 @@
-//! The path policy. It decides which files of the user may be read.
+//! The path policy. The policy decides which files of the user may be read.
 //!
 //! [`Roots`] is the only way to a file. A caller passes a path as text and gets a [`FilePath`], which only `Roots` can
 //! make. Bytes are read only from an [`Opened`] file, which only [`Roots::open`] can make. A path passes under three
-//! conditions. Its real place, with all links followed, lies below the project's root or below a folder that the user
-//! allowed. No name in the given path or in the real path says that the file contains secrets. The file is not Tiro's
-//! own data. A hard link to a file with secrets is refused when it is opened, as far as its other name can be found
-//! (`linked.rs`).
+//! conditions. The real place of the path, with all links followed, lies below the project's root or below a folder
+//! that the user allowed. No name in the given path or in the real path says that the file contains secrets. The file
+//! is not Tiro's own data. A hard link to a file with secrets is refused when it is opened, as far as its other name
+//! can be found (`linked.rs`).
 //!
-//! A `FilePath` is a real path without links. It is opened from the root, one name at a time, without following links
-//! (`folder.rs`). So a link that replaces a file or a folder after the check is refused. Whatever other programs do at
-//! the same time, no file outside of the roots is opened. A link within a root is followed if its target passes as
-//! well.
+//! A `FilePath` is a real path without links. Such a path is opened from the root, one name at a time, without
+//! following links (`folder.rs`). So a link that replaces a file or a folder after the check is refused. Whatever other
+//! programs do at the same time, no file outside of the roots is opened. A link within a root is followed if its target
+//! passes as well.
 
 use std::fs::{self, File};
 use std::hash::{Hash, Hasher};
@@ -36,7 +36,7 @@ pub struct Roots {
     secrets: Vec<PathBuf>,
     /// The user's home directory.
     home: Option<PathBuf>,
-    /// The hard links to secrets. They are searched when a file with several names is opened for the first time.
+    /// The hard links to secrets. The links are searched when a file with several names is opened for the first time.
     linked: OnceLock<Linked>,
     /// The allowed folders that can't be used, with the reasons.
     pub unusable: Vec<(PathBuf, Refusal)>,
@@ -55,7 +55,7 @@ struct Root {
 pub struct FilePath {
     /// The index of the root. The project's root is the first.
     root: usize,
-    /// The path relative to the root. It consists only of names, without links, `.` and `..`.
+    /// The path relative to the root. The path consists only of names, without links, `.` and `..`.
     below: PathBuf,
 }
 
@@ -268,7 +268,7 @@ impl Roots {
         }
     }
 
-    /// Returns the place of the real path `real` below a root. This is the project's root, or the innermost of the
+    /// Returns the place of the real path `real` below a root. The root is the project's root, or the innermost of the
     /// other roots.
     fn below(&self, real: &Path) -> Result<FilePath, Refusal> {
         let found = self.roots.iter().enumerate().filter_map(|(index, root)| {
@@ -312,7 +312,7 @@ impl Roots {
         Ok(folder)
     }
 
-    /// Opens the file with the user's rules for all repositories, if there is one. The user may keep it behind a link.
+    /// Opens the file with the user's rules for all repositories, if there is one. The path of this file may be a link.
     pub(super) fn excludes(&self) -> Result<Option<(File, Stat)>, Refusal> {
         let Some(path) = &self.excludes else { return Ok(None) };
         let real = fs::canonicalize(path).map_err(|error| Refusal::of(&error));
@@ -327,8 +327,8 @@ impl Roots {
         }
     }
 
-    /// Opens `.git/info/exclude` of the root of `path`, if there is such a file. This is the only file of git that is
-    /// read, and only its rules about what to ignore are used.
+    /// Opens `.git/info/exclude` of the root of `path`, if there is such a file. No other file of git is read, and only
+    /// the rules about what to ignore are used.
     pub(super) fn exclude(&self, path: &FilePath) -> Result<Option<(File, Stat)>, Refusal> {
         let root = &self.roots[path.root].folder;
         match root.look(".git".as_ref()) {

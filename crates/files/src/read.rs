@@ -1,14 +1,15 @@
 //! Reads a file that was found.
 //!
-//! A file can change while it is read. So its metadata is compared before and after the reading. If it changed, the
-//! file is read again.
+//! A file can change while it is read. So the metadata of the file is compared before and after the reading. If the
+//! metadata changed, the file is read again.
 //!
 //! A file that changed right before it was read can change once more without a change of its metadata, for two reasons.
-//! The times of a file have the resolution of the file system's clock. And a program that writes through a memory
-//! mapping changes the times only when it writes to a page for the first time after the kernel has written this page to
-//! the disk. So a reading is *settled* only if the file had not changed for the time [`SETTLED`]. Otherwise the next
-//! reading must compare the content. The times are compared with the caller's clock. If the file lies on another
-//! machine whose clock is late by more than [`SETTLED`], a reading can count as settled too early.
+//! First, the times of a file have the resolution of the file system's clock. Second, a program that writes through a
+//! memory mapping changes the times only when it writes to a page for the first time after the kernel has written this
+//! page to the disk. So a reading is *settled* only if the file had not changed for the time [`SETTLED`]. After a
+//! reading that is not settled, the next reading must compare the content. The times are compared with the caller's
+//! clock. If the file lies on another machine whose clock is late by more than [`SETTLED`], a reading can count as
+//! settled too early.
 
 use std::io;
 
@@ -21,10 +22,9 @@ use super::{Form, FoundFile, Limits, folder};
 use tiro_base::encoding::{self, NoText, Text};
 use tiro_base::thread::{ContentHash, Stat};
 
-/// The time, in nanoseconds, for which a file must have been unchanged before its times are trusted. It is longer than
-/// the resolution of any common file system (FAT: 2 s). It is also longer than the time until Linux writes a changed
-/// page to the disk (30 s, and up to 5 s more until Linux checks;
-/// <https://docs.kernel.org/admin-guide/sysctl/vm.html>).
+/// The time, in nanoseconds, for which a file must have been unchanged before its times are trusted. This time is
+/// longer than the resolution of any common file system (FAT: 2 s). Linux also writes a changed page to the disk in a
+/// shorter time (30 s, and up to 5 s more until Linux checks; <https://docs.kernel.org/admin-guide/sysctl/vm.html>).
 const SETTLED: i64 = 60_000_000_000;
 
 /// The maximum number of times that a file is read if it changes during each reading.
@@ -42,7 +42,7 @@ pub struct Reading<'a> {
     pub now_ns: i64,
     /// The extractor for the text of documents.
     pub extractor: &'a Extractor,
-    /// The budget of the call for documents. It also says whether the call has ended.
+    /// The budget of the call for documents. The budget also says whether the call has ended.
     pub budget: &'a Budget,
 }
 

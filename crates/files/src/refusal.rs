@@ -23,45 +23,45 @@ pub enum Refusal {
     Secret,
     /// Another name of the same file says that it holds passwords or keys.
     SecretLink,
-    /// A part of its path is or contains a secret.
+    /// A part of the file's path is or contains a secret.
     SecretName,
-    /// It is part of git's own data.
+    /// The file is part of git's own data.
     Git,
-    /// It is part of Tiro's own data.
+    /// The file is part of Tiro's own data.
     Own,
-    /// It is a pipe, a device or a socket.
+    /// The path leads to a pipe, a device or a socket.
     Special,
-    /// A file was expected.
+    /// The path leads to a folder, but a file was expected.
     Folder,
     /// A link leads back to itself.
     Loop,
     /// A link in a folder leads to another folder.
     LinkToFolder,
-    /// It was a file or a folder when it was found, but a link when it was opened.
+    /// The entry was a file or a folder when it was found, but a link when it was opened.
     Replaced,
-    /// The operating system refuses to read it.
+    /// The operating system refuses to read the file.
     Unreadable(ErrorKind),
-    /// It has more than this many bytes.
+    /// The file has more than this many bytes.
     TooLarge(u64),
-    /// It is not text.
+    /// The file is not text.
     Binary,
-    /// It may be text, but it is not clear in which encoding.
+    /// The file may be text, but its encoding is not clear.
     Encoding,
-    /// It changed each time that it was read.
+    /// The file changed each time that it was read.
     Changing,
-    /// Its folder is this many levels below the named folder.
+    /// The file's folder is this many levels below the folder that the call names.
     TooDeep(usize),
-    /// A rule in a file with this name ignores it.
+    /// A rule in a file with this name ignores the path.
     Ignored(&'static str),
-    /// It is a folder with a name that tools use for installed or built files.
+    /// The path is a folder with a name that tools use for installed or built files.
     Built,
-    /// It is a file of rules that can't be read.
+    /// The path is a file of rules that can't be read.
     NoRules,
-    /// It is not an image of a kind that models accept.
+    /// The file is not an image of a kind that models accept.
     NoImage,
-    /// It is a document whose text could not be extracted.
+    /// The file is a document whose text could not be extracted.
     Document(Kind, Fault),
-    /// It is a document, and the budget of the call is used up.
+    /// The file is a document, and the budget of the call is used up.
     Budget(Exhausted),
 }
 

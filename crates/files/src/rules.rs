@@ -1,9 +1,9 @@
 //! Finds the files that are ignored by the rules in `.gitignore`, `.ignore`, `.tiroignore`, `.git/info/exclude` and the
 //! user's own list.
 //!
-//! The patterns are handled by the `ignore` crate. Its walker is not used, because it opens files by their paths: it
-//! would follow a link in place of a file of rules, and block at a pipe. Here, files of rules are opened like all other
-//! files. As in git, they must be regular files of a limited size, and links are not followed.
+//! The patterns are handled by the `ignore` crate. The walker of that crate is not used, because it opens files by
+//! their paths: it would follow a link in place of a file of rules, and block at a pipe. This module opens files of
+//! rules like all other files. As in git, they must be regular files of a limited size, and links are not followed.
 //!
 //! The rules of an inner folder take precedence over the rules of an outer folder. Within a folder, `.tiroignore` takes
 //! precedence over `.ignore`, and `.ignore` over `.gitignore`. The user's rules for all repositories
@@ -42,7 +42,7 @@ pub(super) struct Rules<'r> {
     roots: &'r Roots,
     /// `None` for a folder without rules.
     folders: HashMap<FilePath, Option<Gitignore>>,
-    /// The folder that was looked up last, and the folders whose rules apply to it, from the inside out. This is a
+    /// The folder that was looked up last, and the folders whose rules apply to it, from the inside out. The field is a
     /// cache, because a walk looks up all files of a folder one after the other.
     last: Option<(FilePath, Vec<FilePath>)>,
     /// Whether the root has a file of rules. Such a file usually lists the built folders, so a folder that it doesn't
@@ -58,8 +58,8 @@ impl<'r> Rules<'r> {
         Rules { roots, folders: HashMap::new(), last: None, is_listed: false, unreadable: Vec::new() }
     }
 
-    /// Records the entries of the folder `path`. If none of them is a file of rules, the folder is not searched for
-    /// such files.
+    /// Records the entries of the folder `path`. If no entry is a file of rules, the folder is not searched for such
+    /// files.
     pub(super) fn note_entries(&mut self, path: &FilePath, entries: &Entries) {
         let is_rules = |name: &OsString| NAMES.iter().any(|rules| name.eq_ignore_ascii_case(rules));
         // The root also has `.git/info/exclude`.
@@ -68,8 +68,8 @@ impl<'r> Rules<'r> {
         }
     }
 
-    /// Returns the reason why the entry `path` is ignored; `None` if it isn't. Assumes that the folders above it are
-    /// not ignored.
+    /// Returns the reason why the entry `path` is ignored, or `None` if the entry isn't ignored. Assumes that the
+    /// folders above the entry are not ignored.
     pub(super) fn ignore(&mut self, path: &FilePath, is_folder: bool) -> Option<Refusal> {
         let folder = path.parent()?;
         if self.last.as_ref().is_none_or(|(last, _)| *last != folder) {

@@ -40,7 +40,8 @@ impl Repository {
         graph
     }
 
-    /// Returns a text that identifies the commits at which a shallow history ends. It is empty for a complete history.
+    /// Returns a text that identifies the commits at which a shallow history ends. The text is empty for a complete
+    /// history.
     fn graph_stamp(&self) -> String {
         let mut ends: Vec<String> =
             self.shallow().unwrap_or_default().iter().map(ToString::to_string).collect();
@@ -75,8 +76,8 @@ impl Repository {
         }
     }
 
-    /// Returns the commits that were read since the last [`Repository::saved_graph`]. Returns `None` if there are none,
-    /// or if some ancestor of the commits in the graph could not be read.
+    /// Returns the commits that were read since the last [`Repository::saved_graph`]. Returns `None` if no commit was
+    /// read since then, or if some ancestor of the commits in the graph could not be read.
     pub fn unsaved_graph(&self) -> Option<GraphPart> {
         let graph = self.graph();
         let (first, count) = (graph.saved, graph.shas.len() - graph.saved);
@@ -96,8 +97,8 @@ impl Repository {
         }
     }
 
-    /// Reads `tips` and their ancestors, as far as they were not read before, until the time `until`. Returns whether
-    /// all of them have been read.
+    /// Reads those of `tips` and their ancestors that were not read before, and stops at the time `until`. Returns
+    /// whether all of `tips` and their ancestors have been read.
     ///
     /// Commits that can't be read are left out.
     pub fn explore(&self, tips: &[Sha], until: Option<Instant>) -> bool {

@@ -19,11 +19,12 @@ use super::walk::Stop;
 /// The name of the file.
 const NAME: &str = ".mailmap";
 
-/// The largest file that is read, in bytes. The file of Linux has 40 KB.
+/// The largest file that is read, in bytes. The `.mailmap` of the Linux kernel has 40 KB.
 const LIMIT: u64 = 1 << 20;
 
 impl Repository {
-    /// Returns the current names of people. If the file can't be read, all keep the names that they have in commits.
+    /// Returns the current names of people. If the file can't be read, all authors keep the names that they have in
+    /// commits.
     pub fn mailmap(&self) -> Mailmap {
         let bytes = match self.mailmap_root() {
             Some(root) => Folder::new(root, false).read(NAME, LIMIT).ok().flatten(),
@@ -94,7 +95,7 @@ mod tests {
         assert_eq!(of_bare.current("Mara", "mara@example.org").as_deref(), Some("Ines Quay"));
     }
 
-    /// A link would show the lines of another file as names.
+    /// If a link were followed, the lines of another file would be shown as names.
     #[cfg(unix)]
     #[test]
     fn a_mailmap_that_is_a_link_a_pipe_or_too_large_is_not_read() {

@@ -28,7 +28,7 @@ const MESSAGE_LIMIT: usize = 32 << 10;
 pub struct CommitDetail {
     /// The id of the commit.
     pub sha: Sha,
-    /// The ids of the parents, beginning with the first parent. They include parents that a shallow clone doesn't
+    /// The ids of the parents, beginning with the first parent. The list includes parents that a shallow clone doesn't
     /// contain.
     pub parents: Vec<Sha>,
     /// The author.

@@ -34,7 +34,7 @@ const LEAST_OF_FILE: usize = 600;
 /// How many commits a thread reads before it passes them on.
 const BATCH: usize = 16;
 
-/// A commit, or why it could not be read.
+/// A commit, or the reason why it could not be read.
 pub type Outcome = Result<CommitDetail, Unreadable>;
 
 /// Reads commits on a single thread and caches the objects that neighbouring commits share.

@@ -30,7 +30,7 @@ impl Hasher for ByFirstBytes {
     }
 }
 
-/// The commits that were read. Each has a number that is higher than the numbers of its parents.
+/// The commits that were read. Each commit has a number that is higher than the numbers of its parents.
 #[derive(Default)]
 pub(super) struct Graph {
     /// The number of each commit.
@@ -76,8 +76,8 @@ impl Graph {
     /// Adds `tip` and its ancestors, parents first. Stops and returns `false` as soon as `is_over` returns true; the
     /// commits added until then stay.
     ///
-    /// `parents_of` reads the parents of a commit. If it returns `None`, the commit can't be read. Such a commit is
-    /// added to `missing` and left out of the graph.
+    /// `parents_of` reads the parents of a commit. If `parents_of` returns `None`, the commit can't be read. Such a
+    /// commit is added to `missing` and left out of the graph.
     pub fn add_history(
         &mut self,
         tip: Sha,

@@ -146,7 +146,7 @@ impl Repository {
     }
 
     /// Returns a text that changes whenever a local branch or the `HEAD` of any work tree moves, or `.mailmap` changes.
-    /// Computing it takes a few file system calls for each work tree and folder of branches.
+    /// Computing this text takes a few file system calls for each work tree and folder of branches.
     pub fn heads_stamp(&self) -> String {
         let common = &self.location.common;
         let mut git_dirs = self.worktrees();

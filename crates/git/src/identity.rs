@@ -1,9 +1,9 @@
 //! The project's id, kept in the git directory that all worktrees share.
 //!
 //! A file in this directory stays when the repository is moved or renamed. `git clean` does not remove it, and clones
-//! don't get a copy of it. The file is written only once. If several processes write it at the same time, all of them
-//! get the id that the first one wrote. If the repository is read-only, the caller identifies the project by its path
-//! instead.
+//! don't get a copy of it. The file is written only once. If several processes write the file at the same time, all
+//! processes get the id that the first one wrote. If the repository is read-only, the caller identifies the project by
+//! its path instead.
 
 use std::io::{ErrorKind, Write};
 use std::path::Path;
@@ -67,8 +67,8 @@ pub fn write(common_dir: &Path, id: &str) -> Result<WrittenId> {
     publish(common_dir, id, Replace::No)
 }
 
-/// Writes `id` into `common_dir` and replaces an existing id. This is used for a copied repository, because a copy must
-/// not share the memory of the original.
+/// Writes `id` into `common_dir` and replaces an existing id. The function is used for a copied repository, because a
+/// copy must not share the memory of the original.
 ///
 /// # Errors
 ///

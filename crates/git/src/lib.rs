@@ -4,10 +4,10 @@
 //!
 //! `gix` parses packs, deltas, trees and configuration files; the `git` program is never run. A repository may come
 //! from a stranger, and its configuration can name programs (`core.fsmonitor`, `diff.external`, `textconv`,
-//! `filter.*.process`, hooks, credential helpers, `core.sshCommand`). None of these programs is ever run. Only a
-//! handful of values are read from the configuration, and included files are not read. Blobs are compared as they are
-//! stored, without filters or external diffs. Two values are read from the user's own configuration, including the
-//! files that it includes ([`Repository::hooks`], [`excludes()`]). Environment variables such as `GIT_DIR` are ignored.
+//! `filter.*.process`, hooks, credential helpers, `core.sshCommand`). Such programs are never run. Only a handful of
+//! values are read from the configuration, and included files are not read. Blobs are compared as they are stored,
+//! without filters or external diffs. Two values are read from the user's own configuration and the files that it
+//! includes ([`Repository::hooks`], [`excludes()`]). Environment variables such as `GIT_DIR` are ignored.
 //!
 //! The module `discover` finds a repository and checks that it may be trusted. The control files of a repository are
 //! opened only if they are regular files below its directory, never through links. Errors never quote the content of a
@@ -16,8 +16,8 @@
 //! Sizes that a repository states are not trusted. Control files, messages, blobs, trees and diffs are read up to fixed
 //! limits, and the result says what was left out. If an object is damaged or missing, only that object is unavailable.
 //!
-//! This crate writes only one file, the project's id (see [`identity`]), and no objects or references. It does not read
-//! the index or talk to remotes. In the work tree, it reads only `.mailmap`.
+//! This crate writes only one file, the project's id (see [`identity`]), and no objects or references. The crate does
+//! not read git's index and does not talk to remotes. In the work tree, it reads only `.mailmap`.
 
 mod ancestry;
 mod authors;

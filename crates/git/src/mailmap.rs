@@ -10,7 +10,7 @@ use tiro_base::encoding;
 #[derive(Default)]
 pub struct Mailmap {
     snapshot: Snapshot,
-    /// A text that identifies the content. It is empty if nobody has another name.
+    /// A text that identifies the content. The text is empty if nobody has another name.
     pub stamp: String,
 }
 

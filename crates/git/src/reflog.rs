@@ -1,4 +1,5 @@
-//! Parses reflogs. They record every move of `HEAD`: when it moved, to which commit, and which command moved it.
+//! Parses reflogs. A reflog records every move of `HEAD`: the time, the commit that `HEAD` moved to, and the command
+//! that moved it.
 //!
 //! Git writes a line for every commit, checkout, rebase step and pull. Lines expire and the reflog can be switched off,
 //! so a missing line proves nothing.

@@ -172,7 +172,7 @@ impl Repository {
     }
 
     /// Returns whether some objects are in another repository (after `git clone --shared` or `--reference`) and are not
-    /// read. They are read only if the user has declared this repository trusted.
+    /// read. Such objects are read only if the user has declared this repository trusted.
     pub fn lacks_alternates(&self) -> bool {
         self.objects.lacks_alternates
     }

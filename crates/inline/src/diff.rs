@@ -1,7 +1,7 @@
 //! Differences between two versions of a text, as unified diffs.
 //!
-//! A diff is exact: if it is applied to the old version, the result is the new version, byte for byte. This includes
-//! line ends and a missing line feed at the end.
+//! A diff is exact: if it is applied to the old version, the result is the new version, byte for byte. The result also
+//! has the same line ends, and lacks a line feed at the end if the new version lacks one.
 
 use std::fmt::Write;
 use std::ops::Range;
@@ -18,8 +18,8 @@ const PATIENCE: Duration = Duration::from_millis(200);
 /// The mark of a last line without a line feed, as in `diff` and in git.
 const NO_LINE_FEED: &str = "\\ No newline at end of file";
 
-/// Returns the unified diff from `old` to `new`, without the lines with the names of the files. It is empty if the
-/// texts are equal. Only line feeds count as ends of lines.
+/// Returns the unified diff from `old` to `new`, without the lines with the names of the files. The diff is empty if
+/// the texts are equal. Only line feeds count as ends of lines.
 pub fn changes(old: &str, new: &str) -> String {
     let old: Vec<&str> = old.split_inclusive('\n').collect();
     let new: Vec<&str> = new.split_inclusive('\n').collect();

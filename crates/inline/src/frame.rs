@@ -1,8 +1,8 @@
 //! Frames files and their changes in a prompt.
 //!
 //! A frame consists of two lines with the same mark, which is a keyed hash of the text between them. So a file that
-//! contains the last line of a frame can't end its own frame, because its writer can't know the mark. The text between
-//! the lines is not escaped, because the assistant must have the exact bytes.
+//! contains the last line of a frame can't end its own frame, because the writer of the file can't know the mark. The
+//! text between the lines is not escaped, because the assistant must have the exact bytes.
 
 use tiro_base::envelope::one_line;
 use tiro_base::thread::Part;
@@ -12,8 +12,8 @@ use tiro_text::tokens;
 /// frame is then not part of the text.
 const UNENDED: &str = " (no line feed at its end)";
 
-/// The maximum number of tokens of a frame without its text and its path. It covers three times the words of the frame,
-/// 16 hexadecimal digits and brackets, and the additional tokens that can result from joining texts.
+/// The maximum number of tokens of a frame without its text and its path. The number covers three times the words of
+/// the frame, 16 hexadecimal digits and brackets, and the additional tokens that can result from joining texts.
 const FRAME_TOKENS: usize = 80;
 
 /// The content of a frame.

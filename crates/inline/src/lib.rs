@@ -10,9 +10,9 @@
 //! 2. A file keeps its place. Files move only if all inline files together no longer leave room for further changes,
 //!    because files have grown or the window is smaller. Then the largest files move. Each move is reported.
 //! 3. A new file goes inline if it fits and the places are not fixed yet; otherwise it overflows.
-//! 4. An inline file is sent again only if it changed. It is sent as a diff against the copy that the assistant has, or
-//!    as a whole if this is shorter. If outdated copies and diffs take more than a third of the window, a new epoch
-//!    begins, and all files are sent whole.
+//! 4. An inline file is sent again only if it changed. A changed file is sent as a diff against the copy that the
+//!    assistant has, or as a whole if the whole file is shorter. If outdated copies and diffs take more than a third of
+//!    the window, a new epoch begins, and all files are sent whole.
 //!
 //! Everything in this crate is pure. All comparisons use the redacted texts. The module `consult` reads files and
 //! records turns.

@@ -1,4 +1,4 @@
-//! Makes the plan of a turn. It says which files are sent, and in which form.
+//! Makes the plan of a turn. The plan says which files are sent, and in which form.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub struct Seen {
 pub enum FileState {
     /// The file is unchanged since the ledger was written, so it was not read.
     Unchanged,
-    /// It was read.
+    /// The file was read.
     Read {
         /// See [`LedgerEntry::stat`].
         stat: Option<Stat>,
@@ -35,12 +35,12 @@ pub enum FileState {
         sent: ContentHash,
         /// The tokens of the whole redacted text.
         tokens: u32,
-        /// The whole redacted text. `None` if it was not kept because it is large.
+        /// The whole redacted text. `None` if the text was not kept because it is large.
         text: Option<Arc<str>>,
         /// The copy that the assistant has, if the file is inline and the copy is still stored.
         before: Option<Arc<str>>,
     },
-    /// It can't be read any more, for this reason.
+    /// The file can't be read any more, for this reason.
     Gone(String),
 }
 
@@ -132,9 +132,9 @@ pub struct Plan {
 /// The prompt doesn't fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Full {
-    /// It would fit if the earlier exchanges took this many tokens less.
+    /// The prompt would fit if the earlier exchanges took this many tokens less.
     History(usize),
-    /// It doesn't fit even without any file. It has this many tokens too many.
+    /// The prompt doesn't fit even without any file. The number says by how many tokens it is too long.
     Everything(usize),
 }
 
@@ -153,7 +153,7 @@ struct File<'a> {
 
 /// Plans a turn of `thread`. `files` are all files of the thread and of the call, by path, each once. If `forced` is
 /// given, a new epoch begins in any case. If `may_move` is true, inline files may overflow if the prompt doesn't fit
-/// otherwise. If it is false, the error says how much shorter the history has to be.
+/// otherwise. If `may_move` is false, the error says how much shorter the history has to be.
 pub fn plan(
     thread: &Thread,
     files: &[Seen],

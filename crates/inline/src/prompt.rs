@@ -6,7 +6,7 @@ use tiro_base::thread::{Block, BlockText, Part};
 /// The text in place of a forgotten message.
 const FORGOTTEN: &str = "[this message was removed at the user's request]";
 
-/// The line before the instructions if something else precedes them in their turn.
+/// The line before the instructions, if other text comes before the instructions in the same turn.
 pub const INSTRUCTIONS: &str = "[instructions]\n";
 
 /// The text of one side in a turn.
@@ -18,8 +18,8 @@ pub enum Said {
     Assistant(String),
 }
 
-/// Returns the text of a block in the form in which the assistant sees it. It is empty if the text was removed to save
-/// space.
+/// Returns the text of a block in the form in which the assistant sees it. The result is empty if the text was removed
+/// to save space.
 pub fn text(block: &Block) -> &str {
     match &block.text {
         BlockText::Message(_, text) => text.as_deref().unwrap_or(FORGOTTEN),

@@ -4,8 +4,8 @@ use async_trait::async_trait;
 
 use tiro_base::memory::{Kind, Memory};
 
-/// The side that has the files of a project: its transcripts, its repository, and the references that hooks left. It is
-/// asked for news before a question is answered, and for the freshness of the hits in the answer.
+/// The side that has the files of a project: its transcripts, its repository, and the references that hooks left. A
+/// capture is asked for news before a question is answered, and for the freshness of the hits in the answer.
 #[async_trait]
 pub trait Capture: Send + Sync {
     /// Imports new messages of transcripts and new commits, within a limited time. Returns notices that say what may be
@@ -13,8 +13,8 @@ pub trait Capture: Send + Sync {
     /// stored so far.
     async fn catch_up(&self) -> Vec<String>;
 
-    /// Returns the standing of each subject, in the order of `subjects`. It is unknown if there is no time to find it
-    /// out.
+    /// Returns the standing of each subject, in the order of `subjects`. A standing is unknown if there is no time to
+    /// find it out.
     async fn standing(&self, subjects: Vec<Subject>) -> Vec<Standing>;
 }
 
@@ -38,7 +38,7 @@ pub enum Freshness {
 pub enum Gone {
     /// A reflog leads to the commit, so git keeps it until the reflog's entry expires.
     InReflog,
-    /// Nothing in git leads to it: git's next garbage collection may remove it.
+    /// Nothing in git leads to the commit, so git's next garbage collection may remove it.
     Unnamed,
     /// The commit is not in the repository.
     Removed,
@@ -71,8 +71,7 @@ impl Freshness {
 /// The commits and the file that a memory refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subject {
-    /// If the memory is a commit, the ids of this commit. Otherwise the id of the commit that was checked out when the
-    /// memory was made.
+    /// For a commit, its ids. For any other memory, the id of the commit that was checked out when the memory was made.
     pub made_at: Vec<String>,
     /// The file.
     pub path: Option<String>,

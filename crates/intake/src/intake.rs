@@ -92,7 +92,7 @@ pub trait Intake: ReadIntake {
     async fn first_evidence(&self) -> Result<Option<Millis>>;
 
     /// Returns the effects of living tool calls between `from` and `until`: the changes of files, and the calls that
-    /// made a commit. Both lists are in order of time.
+    /// made a commit. The two lists are in order of time.
     async fn work_between(&self, from: Millis, until: Millis) -> Result<(Vec<WriteRow>, Vec<CallRow>)>;
 
     /// Returns the links of each commit to sessions, in the order of `commits`.

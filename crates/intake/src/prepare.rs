@@ -42,8 +42,8 @@ pub fn prepare_all(
 /// Turns `draft` into a memory. Returns the memory, and how many secrets each rule replaced in it.
 ///
 /// `redactor` is the redactor of the project. The same secret gets the same mark everywhere in the draft's session. In
-/// drafts without a session, it gets the same mark only in drafts of the same kind and name. `fresh` returns a random
-/// key, which is used for a draft without an identity.
+/// drafts without a session, a secret gets the same mark only in drafts of the same kind and name. `fresh` returns a
+/// random key, which is used for a draft without an identity.
 pub fn prepare(
     redactor: &Redactor,
     mut draft: Draft,

@@ -17,12 +17,12 @@ use super::transport::Route;
 use super::{Failed, Key, Provider, Reply, Request, Service, is_model};
 use tiro_base::error::{Context, Error, Kind, Result, quoted};
 
-/// A function that finds a key. It returns `None` if no key is to be sent. It is called for each request, and once more
-/// if the service refuses the key.
+/// A function that finds a key. The function returns `None` if no key is to be sent. The client calls the function for
+/// each request, and once more if the service refuses the key.
 pub type Keys = Arc<dyn Fn(&Key) -> Result<Option<String>> + Send + Sync>;
 
-/// The function that is called and awaited after each request that failed. If it returns an error, the request is
-/// not repeated.
+/// The function that is called and awaited after each request that failed. If the function returns an error, the
+/// request is not repeated.
 pub type OnFailure = Arc<dyn Fn(Failed) -> Pin<Box<dyn Future<Output = Result<()>> + Send>> + Send + Sync>;
 
 /// The default maximum number of repetitions of a failed request.
@@ -129,7 +129,7 @@ impl Client {
     /// longer repeated if it fails.
     ///
     /// Dropping the future ends the request. A failed request may still be billed; the function that was passed to
-    /// [`Client::on_failure`] is told whether this is so.
+    /// [`Client::on_failure`] is told whether the request may be billed.
     ///
     /// # Errors
     ///

@@ -41,7 +41,7 @@ const OPTIONAL: [&str; 8] = [
 pub(super) enum Failure {
     /// The key contains characters that can't be in a header.
     NoKey,
-    /// There was no connection, or it ended before an answer began. The text says why.
+    /// No connection was made, or the connection ended before an answer began. The text says why.
     Unreachable(&'static str),
     /// The service refused the request.
     Status {
@@ -270,8 +270,8 @@ pub(super) fn word(body: &Value, key: Option<&str>, request: &Request) -> Option
     })
 }
 
-/// Returns the parameter that a service refuses, if it is one of the [`OPTIONAL`] parameters. The error is only
-/// searched for these names.
+/// Returns the parameter that a service refuses, if it is one of the [`OPTIONAL`] parameters. The error is searched
+/// only for the names of these parameters.
 pub(super) fn parameter(body: &Value) -> Option<&'static str> {
     let error = body.get("error").unwrap_or(body);
     let said = |field: &str| error.get(field).and_then(Value::as_str).unwrap_or_default();

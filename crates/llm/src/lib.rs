@@ -2,16 +2,16 @@
 
 #![allow(rustdoc::private_intra_doc_links, reason = "the documentation is built with private items")]
 //!
-//! A [`Provider`] comes from the configuration. A [`Client`] asks the provider. It keeps to a deadline, limits the size
-//! of answers, and repeats a failed request if a repetition can help. Dropping the future ends the request. This crate
-//! doesn't know about memories, tools, or the purpose of a model's answer. It spends only money that the caller has
-//! reserved.
+//! A [`Provider`] comes from the configuration. A [`Client`] asks the provider. The client keeps to a deadline, limits
+//! the size of answers, and repeats a failed request if a repetition can help. Dropping the future ends the request.
+//! This crate doesn't know about memories, tools, or the purpose of a model's answer. The crate spends only money that
+//! the caller has reserved.
 //!
 //! The module `dialects` writes requests and reads answers, as values. `transport` makes the connection. `reading`
 //! divides an answer that comes in pieces into events. `reply` makes the result, and `failure` has the reasons why
-//! there is none. The dialects are our own: the library that supports them all reads answers of any length, quotes
-//! answers in errors, and loses parts of a conversation that the services need back. Google's Vertex is not supported,
-//! because its sign-in can't be tested here.
+//! there is none. The code for the dialects is our own, because the library that supports all of them reads answers of
+//! any length, quotes answers in errors, and loses parts of a conversation that the services need back. Google's Vertex
+//! is not supported, because its sign-in can't be tested here.
 
 use std::path::PathBuf;
 
@@ -66,9 +66,9 @@ pub enum Key {
     /// The provider needs no key.
     #[default]
     None,
-    /// In the environment variable of this name.
+    /// The key is in the environment variable of this name.
     Variable(String),
-    /// In this file, which only its owner can read.
+    /// The key is in this file, which only its owner can read.
     File(PathBuf),
 }
 
@@ -93,11 +93,11 @@ pub struct Provider {
     /// The temperature, which replaces the one that a request asks for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
-    /// The context window, in tokens of request and answer together. Users set this if the window of the model is
+    /// The context window, in tokens of request and answer together. Users set this field if the window of the model is
     /// missing or wrong in the catalogue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<usize>,
-    /// The price. Users set this if the price of the model is missing or wrong in the catalogue.
+    /// The price. Users set this field if the price of the model is missing or wrong in the catalogue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
 }
@@ -132,7 +132,7 @@ pub struct Reply {
     pub left_out: Vec<&'static str>,
 }
 
-/// Numbers of tokens. They are the numbers that the provider reports, or upper estimates.
+/// Numbers of tokens. The provider reports these numbers; a number that is not reported is an upper estimate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Tokens that were sent, including those that the provider read from its cache or wrote to it.

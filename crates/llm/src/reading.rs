@@ -46,7 +46,8 @@ pub(super) struct Reading<'a> {
     line: Vec<u8>,
     /// The data of the event that is not complete yet.
     data: Option<String>,
-    /// Whether the last byte was a carriage return. A line feed directly after it doesn't end another line.
+    /// Whether the last byte was a carriage return. A line feed directly after a carriage return doesn't end another
+    /// line.
     ends_in_return: bool,
     /// How many events were read.
     events: u64,

@@ -80,8 +80,8 @@ fn calls(request: &Request, pieces: Vec<Piece>) -> Result<(Vec<Call>, bool), Fai
     Ok((calls, is_distinct))
 }
 
-/// Returns the usage that the service reported. A missing number is replaced by an upper estimate. So is 0, because a
-/// real request never has 0 tokens.
+/// Returns the usage that the service reported. A missing number is replaced by an upper estimate. The number 0 is
+/// replaced too, because a real request never has 0 tokens.
 fn usage(request: &Request, text: &str, calls: &[Call], kept: Option<&Value>, counts: Counts) -> Usage {
     let known = |number: Option<u64>| number.filter(|tokens| *tokens > 0);
     let (input, output) = (known(counts.input), known(counts.output));

@@ -15,8 +15,8 @@ const TOKENS_OF_RULES: usize = 1_024;
 
 /// The maximum number of tokens that a service counts for one image. The highest numbers are those of OpenAI's smallest
 /// models (48,169 for gpt-4o-mini) and of Gemini for images of 100 megapixels (258 for each square of 768 pixels).
-/// Money is reserved by this number. It is far too high for most services, which count fewer than 5,000 tokens for any
-/// image.
+/// Money is reserved by this number. The number is far too high for most services, which count fewer than 5,000 tokens
+/// for any image.
 pub const TOKENS_OF_IMAGE: usize = 50_000;
 
 /// The names of strings in [`Turn::Assistant::kept`] that contain no readable text, such as signatures, encrypted
@@ -41,7 +41,7 @@ pub struct Image {
     pub bytes: Vec<u8>,
 }
 
-/// One turn of the conversation that is sent.
+/// A turn of the conversation that is sent.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Turn {
     /// A text from the user, with images.
@@ -57,9 +57,9 @@ pub enum Turn {
         text: String,
         /// The functions that the model called.
         calls: Vec<Call>,
-        /// The data that the service needs back unchanged, such as signed reasoning. It comes from
-        /// [`Reply::kept`](super::Reply::kept). The model that wrote it gets it in place of `text` and `calls`; any
-        /// other model gets `text` and `calls`.
+        /// The data that the service needs back unchanged, such as signed reasoning. The data comes from
+        /// [`Reply::kept`](super::Reply::kept). The model that wrote the data gets it in place of `text` and `calls`;
+        /// any other model gets `text` and `calls`.
         kept: Option<Value>,
     },
     /// The result of a function. The results of all calls of an answer follow that answer.
@@ -92,7 +92,7 @@ pub struct Function {
     pub name: String,
     /// The description for the model.
     pub description: String,
-    /// The JSON schema of the arguments, which together are an object.
+    /// The JSON schema of the object that contains the arguments.
     pub parameters: Value,
 }
 
@@ -103,7 +103,7 @@ pub struct Call {
     pub id: String,
     /// The name of the function.
     pub name: String,
-    /// The arguments, as JSON. They are a string if the model's text is not JSON or was cut off.
+    /// The arguments, as JSON. The arguments are a JSON string if the model's text is not JSON or was cut off.
     pub arguments: Value,
 }
 
@@ -134,16 +134,16 @@ pub struct Request {
     pub turns: Vec<Turn>,
     /// Functions that the model may call.
     pub functions: Vec<Function>,
-    /// The name of a JSON schema, and the schema that the answer must match. Some models can't call functions and keep
-    /// to a schema at the same time; they get the schema only as an instruction. So callers must check the answer in
-    /// any case.
+    /// The name of a JSON schema, and the schema that the answer must match. Models that can't call functions and keep
+    /// to a schema at the same time get the schema only as an instruction. So callers must check the answer in any
+    /// case.
     pub schema: Option<(String, Value)>,
     /// The maximum number of tokens of the answer, including thoughts; 0 means no limit.
     pub max_output: usize,
     /// The temperature, 0 to 2; the provider's own setting takes precedence.
     pub temperature: Option<f64>,
-    /// The temperature that is used if no other temperature is set. It is sent only to models that accept a temperature
-    /// according to the catalogue.
+    /// The temperature that is used if no other temperature is set. The temperature is sent only to models that accept
+    /// one according to the catalogue.
     pub usual_temperature: Option<f64>,
     /// How much the model should think. `None` leaves the decision to the service. This setting is not sent to models
     /// that are known to refuse it.
@@ -229,8 +229,8 @@ impl Request {
     /// Returns a copy of the request with `change` applied to every text: the system prompt, the texts of all turns,
     /// the arguments of calls, descriptions, and the strings of schemas. Names and ids are not changed.
     ///
-    /// [`Turn::Assistant::kept`] can't be changed, because services check it. It is left out if `change` would change a
-    /// readable text in it.
+    /// [`Turn::Assistant::kept`] can't be changed, because services check it. The field is left out if `change` would
+    /// change a readable text in it.
     pub fn with_texts(&self, change: &dyn Fn(&str) -> String) -> Request {
         let turns = self.turns.iter().map(|turn| match turn {
             Turn::User { text, images } => Turn::User { text: change(text), images: images.clone() },

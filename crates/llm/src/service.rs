@@ -61,8 +61,8 @@ impl Service {
         address.map_or(host == "localhost", |address| address.to_canonical().is_loopback())
     }
 
-    /// Returns whether the service forwards requests for `model` to its makers. Ollama does this for models whose name
-    /// ends in `cloud`.
+    /// Returns whether the service forwards requests for `model` to its makers. Ollama forwards requests for models
+    /// whose name ends in `cloud`.
     pub fn passes_on(self, model: &str) -> bool {
         let model = model.trim().to_lowercase();
         self == Service::Ollama && (model.ends_with("-cloud") || model.ends_with(":cloud"))
@@ -79,7 +79,7 @@ impl Service {
         }
     }
 
-    /// Returns the path of the service's own address. It is added to an endpoint that has no path.
+    /// Returns the path of the service's own address. The path is added to an endpoint that has no path of its own.
     fn own_path(self) -> &'static str {
         match self {
             Service::Openai | Service::OpenaiResponses | Service::OpenaiCompatible | Service::Anthropic => {
@@ -109,7 +109,7 @@ impl Provider {
         self.is_local() || (is_own_server && !self.is_passed_on())
     }
 
-    /// Returns whether requests go to the service itself. They may also go to another server with the same dialect.
+    /// Returns whether requests go to the service itself. Requests may also go to another server with the same dialect.
     pub fn is_own_service(&self) -> bool {
         let host = |endpoint: Option<&str>| {
             endpoint.and_then(|endpoint| Url::parse(endpoint).ok()?.host_str().map(str::to_owned))

@@ -37,7 +37,7 @@ pub(super) struct Route<'a> {
     pub base: &'a Url,
     /// The key to send.
     pub key: Option<&'a str>,
-    /// The request, as the caller made it. It is used only to keep its texts out of errors.
+    /// The request, as the caller made it. The request is used only to keep its texts out of errors.
     pub request: &'a Request,
     /// How many bytes were received so far.
     pub received: &'a AtomicU64,

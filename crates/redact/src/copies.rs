@@ -18,17 +18,17 @@ use super::rules::{Scanner, Shape};
 /// The places where copies of a secret are replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Places {
-    /// In the whole text.
+    /// Copies in the whole text are replaced.
     All,
-    /// After the first place where a rule recognises the secret.
+    /// Only copies after the first place where a rule recognises the secret are replaced.
     After,
 }
 
 /// The number of bytes of a value that are in the table.
 const HEAD: usize = 16;
 
-/// The maximum number of values with the same first [`HEAD`] bytes. It is limited because someone could craft a text
-/// with many.
+/// The maximum number of values with the same first [`HEAD`] bytes. The number is limited because someone could craft a
+/// text with many such values.
 const ALIKE: usize = 8;
 
 /// The maximum number of bytes of a value.

@@ -1,7 +1,7 @@
 //! Finds text that is encoded once, in base64 or hexadecimal.
 //!
-//! One byte in every [`LEAST`] is examined. This finds every run, because a run has at least [`LEAST`] bytes. A run is
-//! decoded only if its beginning decodes to text, which is hardly ever so for random bytes.
+//! One byte in every [`LEAST`] is examined. Examining so few bytes still finds every run, because a run has at least
+//! [`LEAST`] bytes. A run is decoded only if its beginning decodes to text, which is hardly ever so for random bytes.
 
 use std::ops::Range;
 

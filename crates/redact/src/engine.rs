@@ -4,8 +4,8 @@
 //! In addition, every 24th byte is examined for encoded text (`encoded`), and every 47th byte for the words of a
 //! wallet's recovery phrase (`phrases`). A text with invisible characters is scanned a second time without them. A rule
 //! reads a bounded number of bytes around a literal (see [`rules`]), so the time is linear in the length of the text.
-//! The automaton is built at its first use, and shared by the whole process. The DFA of a rule takes some kilobytes. It
-//! is built when a literal of the rule is found for the first time, which never happens for most rules.
+//! The automaton is built at its first use, and shared by the whole process. The DFA of a rule takes some kilobytes.
+//! The DFA is built when a literal of the rule is found for the first time, which never happens for most rules.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -1,9 +1,10 @@
-//! Judges the form of a string. Computes its entropy, and decides whether it looks random, generated, or like words.
+//! Judges the form of a string. Computes the entropy of a string, and decides whether the string looks random,
+//! generated, or like words.
 //!
 //! Entropy is not enough to distinguish a key from words: the entropies of sixteen letters of English and of sixteen
-//! letters of a key differ by half a bit. Pairs of letters are enough. A table has the rare pairs. They are 40% of all
-//! possible pairs, but only 1.6% of the pairs in Rust sources and their prose. If a part of a string has few rare
-//! pairs, it counts as a word. If few letters of a string are in such words, the string looks random.
+//! letters of a key differ by half a bit. Pairs of letters are enough. A table has the rare pairs. The rare pairs are
+//! 40% of all possible pairs, but only 1.6% of the pairs in Rust sources and their prose. If a part of a string has few
+//! rare pairs, it counts as a word. If few letters of a string are in such words, the string looks random.
 
 pub(super) use super::template::{is_stand_in, is_template};
 
@@ -109,8 +110,8 @@ pub(super) fn looks_keyed(text: &[u8]) -> bool {
     text.len() >= 40 && makeup.lower > 0 && makeup.upper > 0 && makeup.digits > 0 && entropy(text) >= 3.8
 }
 
-/// Returns whether few letters of `text` are in words. This test is for strings as short as passwords;
-/// [`looks_random`] is for longer ones.
+/// Returns whether few letters of `text` are in words. The test is for strings as short as passwords; [`looks_random`]
+/// is for longer ones.
 pub(super) fn is_jumbled(text: &[u8]) -> bool {
     let words = words(text);
     let letters = Makeup::of(text).letters();
@@ -175,7 +176,7 @@ struct Words {
     letters: usize,
     /// How many pairs of neighbouring letters there are.
     pairs: usize,
-    /// How many of these pairs are rare in words.
+    /// How many pairs of neighbouring letters are rare in words.
     rare: usize,
 }
 

@@ -16,8 +16,8 @@ const NAME: usize = 80;
 
 /// Returns the secrets that `scan` finds only after the invisible characters of `text` are removed.
 ///
-/// Scans around each invisible character that is beside visible ASCII. This excludes the invisible characters of
-/// emoji.
+/// Scans around each invisible character that is beside visible ASCII. The invisible characters of emoji are thereby
+/// excluded.
 pub(super) fn hidden(text: &str, scan: impl Fn(&[u8]) -> Vec<Span>) -> Vec<Span> {
     let mut found = Vec::new();
     let places = places(text);
@@ -93,7 +93,7 @@ fn places(text: &str) -> Vec<Range<usize>> {
     places
 }
 
-/// Returns the ranges of the escape sequences of terminals in `text`. They set colours and move the cursor
+/// Returns the ranges of the escape sequences of terminals in `text`. Such sequences set colours and move the cursor
 /// (`ESC [ … m`), or set titles and links (`ESC ] … BEL`). The escape character may be written out, as in `\\x1b[0m`.
 fn escapes(text: &[u8]) -> Vec<Range<usize>> {
     // The ASCII signs begin with only three different bytes. For so few, the search is several times as fast, so they

@@ -1,7 +1,7 @@
 //! Removes secrets from text.
 
 #![allow(rustdoc::private_intra_doc_links, reason = "the documentation is built with private items")]
-//! Every write begins with this step, and it is the last step before text leaves the program.
+//! Removing secrets is the first step of every write, and the last step before text leaves the program.
 //!
 //! [`Redactor::redact`] replaces each secret by a mark, `[REDACTED:<rule>:<digits>]`. A table lists the kinds of
 //! secrets ([`rules()`]). One pass over the text finds the literals of all rules, and a rule is checked only at its
@@ -29,7 +29,7 @@
 //!
 //! This crate does not judge meaning. If only the meaning of a text is private, its author has to mark it with
 //! `<private>` … `</private>`. Secrets are found even if they contain invisible characters, or are encoded once in
-//! base64 or hexadecimal. They are not found if they are encoded twice, compressed or encrypted.
+//! base64 or hexadecimal. Secrets that are encoded twice, compressed or encrypted are not found.
 
 mod assignment;
 mod blocks;
@@ -91,13 +91,14 @@ impl Redactor {
         Redactor { key: Some(Arc::new(secret)) }
     }
 
-    /// Returns a redactor for text that is not stored, such as errors. Its marks show only the rule, with the
-    /// digits `000`.
+    /// Returns a redactor for text that is not stored, such as errors. The marks of this redactor show only the rule,
+    /// with the digits `000`.
     pub fn blank() -> Redactor {
         Redactor { key: None }
     }
 
-    /// Returns a redactor for `place`, such as a conversation. Its marks can't be compared with those of other places.
+    /// Returns a redactor for `place`, such as a conversation. The marks of this redactor can't be compared with those
+    /// of other places.
     pub fn within(&self, place: &str) -> Redactor {
         let key = self.key.as_ref().map(|key| {
             let mut hasher = blake3::Hasher::new_keyed(key);
@@ -162,8 +163,8 @@ impl Redactor {
     }
 }
 
-/// The version of the engine. It is increased if the scanners or the engine find other secrets than before. Changes of
-/// the rules need no new version, because the table of rules is hashed.
+/// The version of the engine. The version is increased if the scanners or the engine find other secrets than before.
+/// Changes of the rules need no new version, because the table of rules is hashed.
 const ENGINE_VERSION: u8 = 4;
 
 /// Returns a number that changes whenever the rules change. A text that was redacted under another number may still
@@ -222,7 +223,7 @@ pub struct Redacted<'t> {
 pub struct Finding {
     /// The [`Rule::id`](rules::Rule::id) of the rule.
     pub rule: &'static str,
-    /// How many secrets it found; at least one.
+    /// How many secrets the rule found; at least one.
     pub count: usize,
 }
 

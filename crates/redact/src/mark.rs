@@ -16,7 +16,7 @@ pub(super) struct Span {
 /// The beginning of a mark.
 pub(super) const MARK: &str = "[REDACTED:";
 
-/// The number of hexadecimal digits of a mark. The documentation of [`super`] says why there are so few.
+/// The number of hexadecimal digits of a mark. The documentation of [`super`] says why a mark has so few digits.
 pub(super) const DIGITS: usize = 3;
 
 /// The number of hexadecimal digits of a mark of an earlier version.

@@ -1,4 +1,4 @@
-//! Remembers the keys of configured providers while the process runs, so that they are found in any text. They are
+//! Remembers the keys of configured providers while the process runs, so that they are found in any text. The keys are
 //! found in plain form, in base64, in hexadecimal, and escaped as in a URL.
 
 use std::ops::Range;

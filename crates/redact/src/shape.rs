@@ -1,5 +1,5 @@
-//! Judges whether a string has the shape of a secret. This is used where little or nothing beside the string says what
-//! it is.
+//! Judges whether a string has the shape of a secret. Shapes are judged where little or nothing beside the string says
+//! what it is.
 
 use super::edges::is_word;
 use super::form::{
@@ -55,9 +55,9 @@ pub(super) fn is_designation(value: &[u8]) -> bool {
         || makeup.lower == 0 && makeup.digits < 3 && value.len() < 16
 }
 
-/// Returns whether `value` may be a secret. Used where the structure of the text says that a secret is here, for
-/// example in a column of passwords or after a command that prints a secret. Words, numbers, paths, types and
-/// placeholders are not secrets.
+/// Returns whether `value` may be a secret. The function is used where the structure of the text shows the place of a
+/// secret, for example in a column of passwords or after a command that prints a secret. Words, numbers, paths, types
+/// and placeholders are not secrets.
 pub(super) fn is_stated(value: &[u8]) -> bool {
     if !(5..=512).contains(&value.len()) {
         return false;
@@ -148,7 +148,7 @@ fn is_assignment(value: &[u8]) -> bool {
 }
 
 /// Returns whether `value` is an identifier or an option: words of one case and numbers, joined by `_` or `-`, such as
-/// `SASL_NTLM_TYPE2` and `SHA-256`. Some passphrases look like identifiers too, so callers check [`is_passphrase`]
+/// `SASL_NTLM_TYPE2` and `SHA-256`. A passphrase can look like an identifier too, so callers check [`is_passphrase`]
 /// first.
 fn is_identifier(value: &[u8]) -> bool {
     let makeup = Makeup::of(value);

@@ -13,7 +13,8 @@ const CONTEXT: usize = 8 * 1024;
 /// A text that arrives piece by piece.
 pub struct Stream {
     redactor: Redactor,
-    /// The last part of the text that arrived. It begins at a line end at least [`CONTEXT`] bytes before the end.
+    /// The last part of the text that arrived. This part begins at a line end at least [`CONTEXT`] bytes before the
+    /// end.
     arrived: String,
     /// The part of the redacted `arrived` that was returned.
     shown: String,

@@ -15,7 +15,7 @@ use tiro_base::error::{self, Kind, is_of_disk};
 /// The time that a writer waits for other processes before it fails.
 pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The pause before it is checked again whether another call has finished its write.
+/// The pause between two checks whether another call has finished its write.
 pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// The page cache of the writing connection, in KiB. Arbitrary: about the size of all pages that one transaction of an
@@ -24,15 +24,16 @@ const CACHE_KIB: i64 = 4 * 1024;
 
 /// Lets SQLite move the log into the file when the last connection is closed.
 ///
-/// Call this only if the log is known to belong to the file that the connection has open. If the connection was opened
-/// just after another file was renamed to the path, SQLite would write the log of the old file into the new file.
+/// Call this function only if the log is known to belong to the file that the connection has open. If the connection
+/// was opened just after another file was renamed to the path, SQLite would write the log of the old file into the new
+/// file.
 pub(crate) fn moves_log_at_close(connection: &Connection) -> Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
     Ok(())
 }
 
-/// Makes SQLite leave the log and the file unchanged when the connection is closed, because they may belong to others
-/// by now.
+/// Makes SQLite leave the log and the file unchanged when the connection is closed, because another process may have
+/// replaced them.
 pub(crate) fn keeps_log_at_close(connection: &Connection) {
     // This can't fail for an open connection.
     drop(connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true));
@@ -117,8 +118,8 @@ impl Drop for Unsynced<'_> {
     }
 }
 
-/// The writing connection of a call. Until this value is dropped, it waits for other processes only for the rest of
-/// [`BUSY_TIMEOUT`]: the time that the call has waited for other calls of this process is subtracted.
+/// The writing connection of a call. Until this value is dropped, the connection waits for other processes only for the
+/// rest of [`BUSY_TIMEOUT`]: the time that the call has waited for other calls of this process is subtracted.
 pub(crate) struct Waiting<'c>(MutexGuard<'c, Connection>);
 
 impl<'c> Waiting<'c> {
@@ -154,8 +155,8 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// Locks a mutex even if it is poisoned because a thread panicked. This is safe because no code leaves the value of
-/// such a mutex half changed.
+/// Locks a mutex even if it is poisoned because a thread panicked. Ignoring the poison is safe because no code leaves
+/// the value of such a mutex half changed.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

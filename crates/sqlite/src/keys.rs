@@ -1,13 +1,13 @@
-//! Reads keys and versions from columns. They are stored as numbers, and statements get the number of a key
-//! (`in_store`).
+//! Reads keys and versions from columns. Keys and versions are stored as numbers, and statements get the number of a
+//! key (`in_store`).
 
 use rusqlite::Row;
 
 use tiro_base::memory::MemoryKey;
 use tiro_store::{ChunkKey, QueueKey, SessionKey, SubjectKey, Version};
 
-/// A key or a version. This trait is needed because these types belong to another crate, so they can't implement the
-/// trait of `rusqlite` for columns.
+/// A key or a version. This trait is needed because the types of keys and versions belong to another crate, and so
+/// can't implement the trait of `rusqlite` for columns.
 pub(crate) trait Key {
     /// Returns the key of the row that is stored under `number`.
     fn from_number(number: i64) -> Self;

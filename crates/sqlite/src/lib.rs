@@ -101,12 +101,12 @@ struct CacheUse {
 }
 
 impl SqliteStore {
-    /// Opens the file at `path`. Creates it, or brings its schema up to date, if necessary.
+    /// Opens the file at `path`. Creates the file, or brings its schema up to date, if necessary.
     ///
-    /// If several processes open the file at once, one of them creates or upgrades it, and the others wait. Errors with
-    /// [`Kind::Store`] if the file can't be opened, is not a store, or was upgraded by a newer Tiro so that this
-    /// program may not write to it. Errors with [`Kind::Busy`] if an upgrade takes longer than five minutes. The file
-    /// is never renamed, replaced or repaired.
+    /// If several processes open the file at once, one of them creates or upgrades the file, and the others wait.
+    /// Errors with [`Kind::Store`] if the file can't be opened, is not a store, or was upgraded by a newer Tiro so that
+    /// this program may not write to it. Errors with [`Kind::Busy`] if an upgrade takes longer than five minutes. The
+    /// file is never renamed, replaced or repaired.
     pub fn open(path: &Path, flavour: Flavour, project: ProjectId) -> Result<SqliteStore> {
         if rusqlite::version_number() < OLDEST_SOUND_SQLITE {
             let version = rusqlite::version();
@@ -135,8 +135,8 @@ impl SqliteStore {
     ///
     /// Errors with [`Kind::Busy`] if calls still use such a connection.
     fn close_former(path: &Path) -> Result<()> {
-        /// The time to wait for such calls. Most calls use a connection for a shorter time. The time is limited because
-        /// a call that waits for this one to open the store can't end before.
+        /// The time to wait for calls that still use such a connection. Most calls use a connection for a shorter time.
+        /// The time is limited because further calls wait until the store is open.
         const PATIENCE: Duration = Duration::from_secs(3);
         let opened = connection::lock(&OPENED).clone();
         for inner in opened.iter().filter_map(Weak::upgrade).filter(|inner| inner.path == path) {
@@ -200,7 +200,8 @@ impl SqliteStore {
         Ok(SqliteStore::of(path.to_owned(), flavour, project, store_file, writer))
     }
 
-    /// Makes an empty store in memory. It is called `name` within this process, and disappears when the process ends.
+    /// Makes an empty store in memory. The store is called `name` within this process, and disappears when the process
+    /// ends.
     pub fn blank(name: &str, flavour: Flavour, project: ProjectId) -> Result<SqliteStore> {
         let path = PathBuf::from(format!("file:/{name}-{flavour:?}?vfs=memdb"));
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
@@ -251,7 +252,7 @@ impl SqliteStore {
 
     /// Closes the store's connections and drops its caches. Later calls fail. A connection that a call is using is
     /// closed when the call ends. When the last process closes the store, SQLite moves the log into the file. If the
-    /// log was removed, its content is moved into the file first; if this is not possible yet, nothing is closed.
+    /// log was removed, its content is moved into the file first; if the content can't be moved yet, nothing is closed.
     ///
     /// Returns whether the writing connection was closed.
     pub fn leave(&self) -> bool {

@@ -73,7 +73,7 @@ pub(crate) fn superseded(
 /// was forgotten.
 ///
 /// Errors with [`Kind::NotFound`](tiro_base::error::Kind::NotFound) if one of `older` is not a living memory of the
-/// scope, and with [`Kind::BadInput`](tiro_base::error::Kind::BadInput) if one of them is `newer` or replaces it.
+/// scope, and with [`Kind::BadInput`](tiro_base::error::Kind::BadInput) if one of `older` is `newer` or replaces it.
 pub(super) fn supersede(
     connection: &Connection,
     scope: &Scope,
@@ -120,8 +120,8 @@ pub(super) fn supersede(
     Ok(())
 }
 
-/// Returns those of `keys` that may have been replaced. This is a fast first check for all keys at once: most memories
-/// were not replaced by request, and have no statement that shares its subject with another.
+/// Returns those of `keys` that may have been replaced. The function is a fast first check for all keys at once: most
+/// memories were not replaced by request, and have no statement that shares its subject with another.
 fn may_be_superseded(
     connection: &Connection,
     scope: &Scope,
@@ -169,10 +169,10 @@ pub(super) fn link(connection: &Connection, memory: i64, newer: i64) -> Result<b
     Ok(!is_circle)
 }
 
-/// The query for the statements of the memory `?1`. If the memory is a fact that was extracted from a message, these
-/// are the statements of the message that the fact repeats.
+/// The query for the statements of the memory `?1`. If the memory is a fact that was extracted from a message, the
+/// query selects the statements of the message that the fact repeats.
 ///
-/// `CROSS JOIN` begins with the memory. Otherwise SQLite may read all memories of the owner.
+/// `CROSS JOIN` begins with the memory. With a plain `JOIN`, SQLite may read all memories of the owner.
 const OWN: &str = "
     SELECT t.seq, t.subject, t.time, t.value, t.start_byte, t.end_byte, t.words, t.number
         FROM statements t WHERE t.memory = ?1 AND t.subject IS NOT NULL
@@ -187,7 +187,8 @@ const OWN: &str = "
 
 /// Returns the query for the living memory that replaced the whole memory `?` by request.
 ///
-/// `CROSS JOIN` reads the replacements first. Otherwise SQLite may read all memories of a session for each key.
+/// `CROSS JOIN` reads the replacements first. With a plain `JOIN`, SQLite may read all memories of a session for each
+/// key.
 fn later_sql(conditions: &Conditions) -> String {
     format!(
         "WITH RECURSIVE later (seq) AS (
@@ -209,7 +210,8 @@ fn latest_sql(conditions: &Conditions) -> String {
     )
 }
 
-/// Returns the living memory that replaced the whole memory `key` by request. If there are several, returns the latest.
+/// Returns the living memory that replaced the whole memory `key` by request. If several memories did, returns the
+/// latest.
 fn by_request(
     connection: &Connection,
     conditions: &Conditions,
@@ -301,7 +303,8 @@ mod tests {
     use tiro_base::scope::{ProjectId, TenantId};
     use tiro_store::Flavour;
 
-    /// A context asks for each message of its session. By session, each question would read all of its messages.
+    /// A context asks for each message of its session. If SQLite looked up memories by session, each question would
+    /// read all messages of the session.
     #[tokio::test]
     async fn what_replaced_a_memory_is_found_without_reading_its_session() {
         let folder = tempfile::tempdir().unwrap();

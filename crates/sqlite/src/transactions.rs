@@ -33,7 +33,8 @@ impl SqliteStore {
     }
 
     /// Like [`SqliteStore::read`], but for `work` that returns several parts, some of which may fail. Afterwards,
-    /// `told` makes the result from the parts. It also gets a function that returns the real reason of a part's error.
+    /// `told` makes the result from the parts. `told` also gets a function that returns the real reason of a part's
+    /// error.
     pub(crate) async fn read_parts<P, T: Send + 'static>(
         &self,
         scope: &Scope,
@@ -160,7 +161,8 @@ impl Inner {
         written
     }
 
-    /// Saves the content of the log if the log was removed, replaced or cut. Returns false if this is not possible yet.
+    /// Saves the content of the log if the log was removed, replaced or cut. Returns false if the content can't be
+    /// saved yet.
     pub(crate) fn keep_log(&self, writer: &Connection) -> bool {
         // This finds out whether the log was cut.
         let whole = Checkpoint::Count.run(writer).and_then(|filled| self.store_file.check_length(filled));
@@ -168,8 +170,8 @@ impl Inner {
     }
 
     /// Finds the real reason of `error`, if SQLite reports damage or a failure of the disk. A log that was removed,
-    /// replaced or cut looks like either, so this is checked through `connection`, and then whether the file is
-    /// damaged. Returns other errors unchanged.
+    /// replaced or cut causes the same errors, so the log is checked first, through `connection`; then the file is
+    /// checked for damage. Returns other errors unchanged.
     fn explained(&self, connection: &Connection, error: Error) -> Error {
         if !damage::may_be_cut(&error) {
             return error;
@@ -183,8 +185,8 @@ impl Inner {
         })
     }
 
-    /// Runs the transaction once. As soon as its pages are in the file too, nothing is lost if the log is removed or
-    /// cut.
+    /// Runs the transaction once. As soon as the pages of the transaction are in the file too, nothing is lost if the
+    /// log is removed or cut.
     fn write_once<T>(
         &self,
         writer: &mut Connection,
@@ -232,14 +234,14 @@ impl Inner {
     /// Errors with [`Kind::Store`] if a newer Tiro upgraded the file so that this program may not write to it, or if
     /// another store overwrote the file.
     ///
-    /// Each write checks this in its transaction, because the file may change while a server runs for weeks.
+    /// Each write makes these checks in its transaction, because the file may change while a server runs for weeks.
     fn may_write(&self, transaction: &Connection) -> Result<()> {
         migrate::may_write(transaction, self.flavour)?;
         self.store_file.check_content(transaction)
     }
 
-    /// Empties the WAL if it is longer than `most` bytes. Without this, the WAL would keep the size that it had after
-    /// the longest write. Does nothing while others read.
+    /// Empties the WAL if it is longer than `most` bytes. Otherwise the WAL would keep the size that it had after the
+    /// longest write. Does nothing while others read.
     pub(crate) fn shorten_log(&self, writer: &Connection, most: u64) {
         if !store_file::beside(&self.path, "-wal").metadata().is_ok_and(|log| log.len() > most) {
             return;

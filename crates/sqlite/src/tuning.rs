@@ -36,8 +36,8 @@ pub const LARGE_GROUP: f64 = 0.2;
 /// A group with fewer candidates than this is searched again, by its facet. Arbitrary.
 pub const LITTLE: usize = 40;
 
-/// The document counts of a tier's words may always add up to this number, even if the tier's share allows fewer
-/// documents. Arbitrary.
+/// The sum of the document counts of a tier's words that is always allowed, even if the tier's share allows a smaller
+/// sum. Arbitrary.
 pub const LEAST_DOCUMENTS: i64 = 4_000;
 
 /// The maximum number of words that are looked for in a large store although no document contains them yet. Arbitrary.

@@ -11,7 +11,7 @@ use tiro_base::memory::Millis;
 /// The clock of a store or of the program; a test can set it.
 #[derive(Default)]
 pub struct Clock {
-    /// The time that a test set. If this is 0, the system's clock is used.
+    /// The time that a test set. If the time is 0, the system's clock is used.
     set: AtomicI64,
 }
 

@@ -1,5 +1,4 @@
-//! The interface of a store of memories, and its promises. There is one store for each project, shared by many
-//! processes.
+//! The interface of a store of memories, and its promises. Each project has one store, which many processes share.
 //!
 //! A [`Store`] is a handle on the memories of one project; a [`ReadStore`] is a handle that can't change them. A
 //! [`Registry`] has the owner's projects and the ledger of spending, and opens the stores of the projects. [`Stores`]
@@ -19,17 +18,17 @@
 //! tables refer to rows that have this column. The owners of one file share only the statistics of the text index (how
 //! common a word is), the number of the newest change, and the file itself.
 //!
-//! **Privacy.** A memory is private or shared. Only its author can see, change, forget and back up a private memory.
-//! Others can't learn of it, nor of its id, its session, and everything made of it. A session is private or shared as a
-//! whole, together with its messages. If a reader has a private session with the same name as a shared one, the name
-//! means the private session. A memory whose draft names no visibility is as private as its session and the memories
-//! that it refers to. A shared memory of a private session is stored without its session. A shared memory can be
-//! forgotten by its author and by the tenant. Everything derived from a memory is forgotten together with it, whoever
-//! can see it. Answers, cursors and operations belong to their reader.
+//! **Privacy.** A memory is private or shared. Only the author of a private memory can see, change, forget and back it
+//! up. Others can learn nothing of a private memory: neither its id, nor its session, nor anything made of it. A
+//! session is private or shared as a whole, together with its messages. If a reader has a private session with the same
+//! name as a shared one, the name means the private session. A memory whose draft names no visibility is as private as
+//! its session and the memories that it refers to. A shared memory of a private session is stored without its session.
+//! A shared memory can be forgotten by its author and by the tenant. Everything derived from a memory is forgotten
+//! together with it, whoever can see it. Answers, cursors and operations belong to their reader.
 //!
-//! **Visibility.** A call that reads sees the store as it was at one moment. It sees either the whole effect of a write
-//! or nothing of it. When a call that writes returns, its effect is durable, and every read that begins afterwards in
-//! any process sees it. A read that began before the call returned may not see its effect.
+//! **Visibility.** A call that reads sees the store as it was at one moment. Such a call sees either the whole effect
+//! of a write or nothing of it. When a call that writes returns, its effect is durable, and every read that begins
+//! afterwards in any process sees it. A read that began before the call returned may not see its effect.
 //!
 //! **Atomicity.** A call that writes takes effect as a whole, or not at all if it fails. Calls that may take long, such
 //! as those that save or forget many memories, consist of several steps, each of which is atomic. Their documentation
@@ -49,12 +48,12 @@
 //! # Storage: promises
 //!
 //! The promises of a store, such as when a write is visible, which bytes a purge removes and which caller gets a lease,
-//! are tested by a suite that works for any engine: the crate `tiro-conformance`. It has one function for each promise.
-//! Another engine is added in three steps:
+//! are tested by a suite that works for any engine: the crate `tiro-conformance`. This crate has one function for each
+//! promise. Another engine is added in three steps:
 //!
-//! 1. Write the engine in a crate of its own, like `tiro-sqlite`. It uses [`decide`] (pure decisions) and the values,
-//!    and creates its own keys. It implements [`Store`], [`Registry`] and [`Stores`]. The macro [`methods!`] has the
-//!    list of the methods of a store.
+//! 1. Write the engine in a crate of its own, like `tiro-sqlite`. The engine's crate uses [`decide`] (pure decisions)
+//!    and the values, and creates its own keys. It implements [`Store`], [`Registry`] and [`Stores`]. The macro
+//!    [`methods!`] has the list of the methods of a store.
 //! 2. Run the suite against it: implement `tiro_conformance::subject::Engine`, which stands for the place of the data
 //!    and opens further handles on the same data. Call the suite's macros as in `crates/sqlite/src/tests/promises.rs`.
 //! 3. Let `cli::main` choose the engine. Nothing else has to change, because all other code gets [`Stores`].

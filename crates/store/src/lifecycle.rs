@@ -36,11 +36,11 @@ pub trait Placed: Send + Sync {
 }
 
 /// The work that an engine does for its own purposes, each engine in its own way. No answer of another call depends on
-/// it. A handle is opened by [`Registry::store`](crate::Registry::store), and is current until somebody replaces or
-/// removes its data.
+/// this work. A handle is opened by [`Registry::store`](crate::Registry::store), and is current until somebody replaces
+/// or removes its data.
 #[async_trait]
 pub trait Lifecycle: Send + Sync {
-    /// Returns a text that identifies the open data. It is the same for two handles on the same data.
+    /// Returns a text that identifies the open data. The text is the same for two handles on the same data.
     fn identity(&self) -> String;
 
     /// Returns whether the open data is still the data at its place, so that it was not removed, moved or replaced.
@@ -70,8 +70,8 @@ pub trait Lifecycle: Send + Sync {
     /// are missing from the text index. Reads all vectors.
     async fn mend(&self, scope: &Scope) -> Result<Mended>;
 
-    /// Gives unused space back to the file system. Returns the number of bytes. This is 0 if there is little unused
-    /// space, or if others use the store.
+    /// Gives unused space back to the file system. Returns the number of bytes. The number is 0 if there is little
+    /// unused space, or if others use the store.
     async fn shrink(&self, scope: &Scope) -> Result<u64>;
 
     /// Copies the memories of the scope's owner, as they are at one moment, to the new file `target`. Other

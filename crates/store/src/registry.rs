@@ -37,8 +37,8 @@ pub trait Registry: Send + Sync {
     /// process ends.
     fn blank_store(&self, id: &ProjectId, name: &str) -> Result<Arc<dyn Store>>;
 
-    /// Reserves the highest cost of one request of `planned`, and records what the request sends. Both are durable when
-    /// this method returns.
+    /// Reserves the highest cost of one request of `planned`, and records what the request sends. The reservation and
+    /// the record are durable when this method returns.
     ///
     /// First, reservations whose deadline was more than a minute before `now` are counted as spent. A reservation is
     /// made only if it fits into the limits together with all open and settled calls, even if several callers reserve
@@ -68,8 +68,8 @@ pub trait Registry: Send + Sync {
     /// in the past.
     async fn retry_after(&self, provider: &str) -> Result<Option<Millis>>;
 
-    /// Returns the installation's secret, 32 random bytes. If there is none yet, `fresh` is stored as the
-    /// secret. All callers get the same secret, even if several are the first at once.
+    /// Returns the installation's secret, 32 random bytes. If the installation has no secret yet, `fresh` is stored as
+    /// the secret. All callers get the same secret, even if several are the first at once.
     async fn secret(&self, fresh: [u8; 32]) -> Result<[u8; 32]>;
 
     /// Returns the registered project with the id `id`, or `None`.
@@ -96,9 +96,9 @@ pub trait Registry: Send + Sync {
     /// with `name`. A place belongs to the project that was last seen there.
     async fn record(&self, id: &ProjectId, name: &str, place: &str, now: Millis) -> Result<()>;
 
-    /// Registers a new project at `place`, unless a project is already registered there. Returns the project
-    /// that is registered there afterwards. If several callers do this at once, one of them registers its
-    /// project, and all get that project.
+    /// Registers a new project at `place`, unless a project is already registered there. Returns the project that is
+    /// registered there afterwards. If several callers register a project there at once, one of them succeeds, and all
+    /// callers get its project.
     async fn claim(&self, id: &ProjectId, name: &str, place: &str, now: Millis) -> Result<ProjectRow>;
 
     /// Removes a place from its project.
@@ -109,11 +109,11 @@ pub trait Registry: Send + Sync {
     async fn absorb(&self, from: &ProjectId, to: &ProjectId) -> Result<()>;
 
     /// Removes a project and its places from the registry. Also removes the names of memories and files that were sent
-    /// for it. The project's store stays where it is.
+    /// for the project. The project's store stays where it is.
     async fn remove(&self, id: &ProjectId) -> Result<()>;
 
-    /// Records that the request of a reservation is sent once more without a further reservation. This is for a request
-    /// that the provider refused: providers don't bill refused requests.
+    /// Records that the request of a reservation is sent once more without a further reservation. The method is for a
+    /// request that the provider refused, since providers don't bill refused requests.
     async fn note_sent_again(&self, reservation: &Reservation) -> Result<()>;
 
     /// Returns the requests that `filter` admits, the newest first, and how many requests it would admit without its

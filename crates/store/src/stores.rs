@@ -13,13 +13,13 @@ use tiro_base::error::Result;
 use tiro_base::scope::{ProjectId, Scope, TenantId};
 
 /// All stores of an installation, kept by one engine. The program chooses the engine when it starts. No other code
-/// knows which engine it is.
+/// knows the engine.
 #[async_trait]
 pub trait Stores: Send + Sync {
     /// Returns the stores of another installation, in the folder `data_dir`, kept by the same engine.
     fn in_folder(&self, data_dir: &Path) -> Arc<dyn Stores>;
 
-    /// Returns whether a registry was made here. If this can't be found out, returns true: opening the registry then
+    /// Returns whether a registry was made here. If the answer is unknown, returns true: opening the registry then
     /// reports the reason.
     fn is_begun(&self) -> bool;
 
@@ -32,7 +32,8 @@ pub trait Stores: Send + Sync {
     /// Tiro, or has lost its content although there are stores of projects.
     fn registry(&self, owner: &TenantId) -> Result<Arc<dyn Registry>>;
 
-    /// Returns an empty registry. It is called `name` within this process, and disappears when the process ends.
+    /// Returns an empty registry. The registry is called `name` within this process, and disappears when the process
+    /// ends.
     fn blank_registry(&self, owner: &TenantId, name: &str) -> Result<Arc<dyn Registry>>;
 
     /// Opens the backup `file` for reading, and checks it for damage.
@@ -73,8 +74,9 @@ pub trait Files: Send + Sync {
     /// Returns the name of the folder of a project called `name`.
     fn folder(&self, name: &str, id: &ProjectId) -> String;
 
-    /// Reads the registry of `owner` in `folder`, which is about to be restored. Its projects get the folders that
-    /// `assigned` names; the remaining projects get folders by their names. Returns the projects. No file stays open.
+    /// Reads the registry of `owner` in `folder`, which is about to be restored. The registry's projects get the
+    /// folders that `assigned` names; the remaining projects get folders by their names. Returns the projects. No file
+    /// stays open.
     ///
     /// Errors with [`Kind::Store`](tiro_base::error::Kind::Store) if the registry can't be read or closed.
     async fn assign(
@@ -90,15 +92,15 @@ pub trait Files: Send + Sync {
     /// completely.
     async fn contents(&self, path: &Path) -> Result<Contents>;
 
-    /// Adapts the store at `path`, which came from elsewhere. Brings its schema up to date. If everything in it belongs
-    /// to a single other owner, gives it to `owner`.
+    /// Adapts the store at `path`, which came from elsewhere. Brings its schema up to date. If everything in the store
+    /// belongs to a single other owner, gives it to `owner`.
     ///
     /// Errors with [`Kind::BadInput`](tiro_base::error::Kind::BadInput) if the file has something that a store doesn't
     /// have.
     async fn settle(&self, path: &Path, flavour: Flavour, owner: &TenantId) -> Result<()>;
 
     /// Moves the store `staged` to `path` on the same file system, in one step. If there is a store already, it is kept
-    /// as `kept`. Processes that have it open use the new store from their next call on.
+    /// as `kept`. Processes that have the old store open use the new store from their next call on.
     ///
     /// Errors with [`Kind::Busy`](tiro_base::error::Kind::Busy) if other processes read or write the present store
     /// during the whole time that a writer waits.

@@ -7,8 +7,8 @@ use tiro_base::memory::Millis;
 pub const GRACE: Millis = 7 * 24 * 60 * 60 * 1000;
 
 /// Old texts are removed only if the clock is at most this much later than everything in the store, in milliseconds: 30
-/// days. If it is later, the clock may have jumped. Arbitrary: a store that was not used for a month removes nothing
-/// until something is stored.
+/// days. A clock that is later may have jumped. Arbitrary: a store that was not used for a month removes nothing until
+/// something is stored.
 pub const TRUSTED: Millis = 30 * 24 * 60 * 60 * 1000;
 
 /// The lowest confidence of a link. Arbitrary. A trigger in the schema also refuses any lower confidence
@@ -43,8 +43,8 @@ pub const COLUMNS: [f64; 5] = [0.0, 0.1, 1.0, 1.0, 0.5];
 pub const LEAST_WEIGHT: f64 = 1e-6;
 
 /// The maximum size of the compressed texts that a project keeps for its threads, in bytes. A file whose copy was
-/// removed is sent whole when it changes. Arbitrary: source code compresses to about a third, so this is enough for
-/// about 190 MB of source code.
+/// removed is sent whole when it changes. Arbitrary: source code compresses to about a third, so this size is enough
+/// for about 190 MB of source code.
 pub const BLOB_BYTES: i64 = 64 << 20;
 
 /// The maximum number of cached token counts; the oldest are removed first. Arbitrary: a count takes about 80 bytes.

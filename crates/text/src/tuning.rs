@@ -25,6 +25,5 @@ pub const NEIGHBOUR_WORDS: usize = 80;
 /// header fits into the embedder's 256 tokens. Shown by `evals retrieval`.
 pub const CHUNK_TOKENS: usize = 150;
 
-/// How many tokens neighbouring chunks share, so that one of them contains the whole sentence at their border.
-/// Arbitrary.
+/// How many tokens neighbouring chunks share, so that one chunk contains the whole sentence at the border. Arbitrary.
 pub const CHUNK_OVERLAP: usize = 16;

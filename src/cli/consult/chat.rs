@@ -252,7 +252,7 @@ fn is_passed() -> bool {
     kind.is_ok_and(|kind| kind.is_fifo() || kind.is_file())
 }
 
-/// Returns whether stdin is a pipe or a file. This is unknown on this system, so stdin is not read.
+/// Returns whether stdin is a pipe or a file. The kind of stdin is unknown on this system, so stdin is not read.
 #[cfg(not(unix))]
 fn is_passed() -> bool {
     false

@@ -67,8 +67,8 @@ pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args, out: Out) 
     out.view(&output, |screen| page(&output, &marks, screen, now))
 }
 
-/// Returns the page of the context. It shows the number of tokens, and the text without envelopes, which only models
-/// need.
+/// Returns the page of the context. The page shows the number of tokens, and the text without envelopes, which only
+/// models need.
 fn page(context: &context::Output, marks: &Marks, screen: Screen, now: Millis) -> Page {
     let mut page = Page::new(screen, now);
     page.incomplete(&context.notices);

@@ -1,7 +1,8 @@
-//! `tiro extract-text`: extracts the text of a document. Tiro starts it to parse documents in another process.
+//! `tiro extract-text`: extracts the text of a document. Tiro starts this command to parse documents in another
+//! process.
 //!
 //! The process opens no file and no store, reads no configuration, and gives up rights before it reads the document.
-//! With `--attempt`, it tries to use the rights that it gave up; `tiro doctor` reports the result.
+//! With `--attempt`, the process tries to use the rights that it gave up; `tiro doctor` reports the result.
 
 use std::io;
 use std::process::ExitCode;

@@ -1,12 +1,13 @@
 //! `tiro hook`: records an event of a client or of git. Their hooks run this command.
 //!
 //! A hook must not delay or disturb the program that runs it. A hook exits with 0 within a tenth of a second, even if
-//! something is broken, busy, full or missing. It prints nothing except the pointer, a short text about the memory, at
-//! the start of a session. It opens no database: it only writes a reference to a transcript or commit. The next call in
-//! the project reads the reference and imports that transcript or commit. A hook writes references even while capture
-//! is paused, because a transcript may also hold messages from before the pause. The import leaves out messages that
-//! were written during the pause, which it recognises by their time. The only parts of a payload that a hook writes
-//! to disk are paths of existing files, digests and the name of the event. If `CI` is set, a hook does nothing.
+//! something is broken, busy, full or missing. The command prints nothing except the pointer, a short text about the
+//! memory, at the start of a session. The command opens no database: it only writes a reference to a transcript or
+//! commit. The next call in the project reads the reference and imports that transcript or commit. A hook writes
+//! references even while capture is paused, because a transcript may also hold messages from before the pause. The
+//! import leaves out messages that were written during the pause, which it recognises by their time. The only parts of
+//! a payload that a hook writes to disk are paths of existing files, digests and the name of the event. If `CI` is set,
+//! a hook does nothing.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};

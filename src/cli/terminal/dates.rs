@@ -5,8 +5,8 @@ use jiff::tz::TimeZone;
 
 use tiro_base::memory::Millis;
 
-/// Units of time, the longest first. Each has its length in seconds, the text for one unit, and the noun for several
-/// units.
+/// Units of time, the longest first. Each unit has its length in seconds, the text for one unit, and the noun for
+/// several units.
 const SPANS: [(i64, &str, &str); 6] = [
     (365 * 86_400, "a year", "years"),
     (30 * 86_400, "a month", "months"),

@@ -39,8 +39,7 @@ impl Marks {
         spans
     }
 
-    /// Returns whether `word` is in the query. If `word` is in camel case, it is enough that a part of it is in the
-    /// query.
+    /// Returns whether `word` is in the query. For a word in camel case, one part of the word in the query is enough.
     fn has(&self, word: &str) -> bool {
         !self.0.is_empty()
             && query::terms(word).iter().any(|part| self.0.iter().any(|wanted| wanted == beginning(part)))

@@ -31,7 +31,7 @@ pub struct Screen {
     pub colour: bool,
 }
 
-/// The role of a part of a line. It decides the colour of the part.
+/// The role of a part of a line. The role decides the colour of the part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Style {
     /// Ordinary text.
@@ -66,7 +66,7 @@ impl Style {
     }
 }
 
-/// A text of one style. It is escaped and has no line ends.
+/// A text of one style. The text is escaped and has no line ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {
     style: Style,
@@ -93,7 +93,7 @@ pub struct Page {
 }
 
 impl Page {
-    /// Returns an empty page. Its dates will be relative to `now`.
+    /// Returns an empty page. Dates on the page will be relative to `now`.
     pub fn new(screen: Screen, now: Millis) -> Page {
         Page { screen, now, lines: Vec::new() }
     }
@@ -146,8 +146,8 @@ impl Page {
         }
     }
 
-    /// Returns the RFC 3339 time `time` for display. On a terminal, it is relative, such as `3 days ago`. Elsewhere, it
-    /// is the day and the minute.
+    /// Returns the RFC 3339 time `time` for display. On a terminal, the result is relative, such as `3 days ago`.
+    /// Elsewhere, the result is the day and the minute.
     pub fn when(&self, time: &str) -> String {
         match self.screen.width {
             Some(_) => dates::ago(time, self.now),
@@ -164,7 +164,7 @@ impl Page {
     }
 
     /// Returns the RFC 3339 time `time` for display, with the day and the minute. On a terminal, also says how long ago
-    /// it was.
+    /// that time was.
     pub fn at(&self, time: &str) -> String {
         match self.screen.width {
             Some(_) => format!("{} ({})", dates::minute(time), dates::ago(time, self.now)),

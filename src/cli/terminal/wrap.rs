@@ -10,14 +10,14 @@ use super::{Line, Style};
 /// The minimum number of columns of the text, even on a narrow terminal with a deep indentation.
 const LEAST: usize = 10;
 
-/// The minimum indentation, in columns, of the second and later rows of a line. Without it, the rest of a long heading
-/// would look like the next heading.
+/// The minimum indentation, in columns, of the second and later rows of a line. Without indentation, the rest of a long
+/// heading would look like the next heading.
 const HANGING: usize = 2;
 
 /// A row: its indent and its parts.
 pub type Row<'a> = (usize, Vec<(Style, Cow<'a, str>)>);
 
-/// Returns the rows into which `line` is broken. If `width` is `None`, this is a single row.
+/// Returns the rows into which `line` is broken. If `width` is `None`, the result is a single row.
 ///
 /// The indentation takes at most half the width.
 pub fn wrap(line: &Line, width: Option<usize>) -> Vec<Row<'_>> {

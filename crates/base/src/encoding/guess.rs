@@ -1,7 +1,7 @@
 //! Guesses the encoding of text whose encoding was not given, and refuses bytes that are not text.
 //!
-//! The detector `chardetng` names an encoding for any bytes, even those of an image. So its answer is checked: the
-//! bytes must be valid in that encoding, and the decoded text must look like something that people write.
+//! The detector `chardetng` names an encoding for any bytes, even those of an image. So the detector's answer is
+//! checked: the bytes must be valid in that encoding, and the decoded text must look like something that people write.
 
 use std::ops::RangeInclusive;
 
@@ -75,7 +75,7 @@ const HARDLY_USED: [&str; 2] = ["ISO-8859-4", "ISO-8859-5"];
 /// The encodings that are more likely if the detector names one of [`HARDLY_USED`].
 const INSTEAD: &[&Encoding] = &[encoding_rs::EUC_KR, encoding_rs::WINDOWS_1252];
 
-/// Decodes UTF-16 without a byte order mark. Returns the encoding (its byte order) and the text.
+/// Decodes UTF-16 without a byte order mark. Returns the encoding, which says the byte order, and the text.
 pub(super) fn utf16(bytes: &[u8], is_whole: bool) -> Option<(&'static Encoding, String)> {
     let nul_at =
         |remainder: usize| bytes.iter().skip(remainder).step_by(2).filter(|byte| **byte == 0).count();
@@ -175,8 +175,8 @@ fn is_plausible(bytes: &[u8], text: &str, encoding: &'static Encoding) -> bool {
     high > 0 && odd * 8 <= high && (is_wide || is_amid_ascii)
 }
 
-/// Returns whether the characters of several bytes are common in the language of the encoding. In these encodings, any
-/// two bytes above 127 are a character, but nine of ten such characters are rare.
+/// Returns whether the characters of several bytes are common in the language of the encoding. In the encodings of
+/// several bytes, any two bytes above 127 are a character, but nine of ten such characters are rare.
 fn is_common(bytes: &[u8], encoding: &'static Encoding) -> bool {
     // The first bytes of the common characters: first those of signs and syllables, then those of frequent ideographs.
     let rows: &[RangeInclusive<u8>] = match encoding.name() {

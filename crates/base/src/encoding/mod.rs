@@ -1,8 +1,9 @@
 //! Reads text that is not in UTF-8: files, and the messages and names of commits.
 //!
 //! Valid UTF-8 is read as UTF-8. Other bytes are read in the encoding that was given with them or that they name
-//! themselves. If there is no such name, or if it is wrong, the encoding is guessed. A guess must be plausible, so that
-//! no image is read as text; otherwise the bytes count as having no text. The same bytes always give the same text.
+//! themselves. If no encoding is named, or the named one is wrong, the encoding is guessed. A guess must be plausible,
+//! so that no image is read as text; otherwise the bytes count as having no text. The same bytes always give the same
+//! text.
 
 mod guess;
 mod names;
@@ -140,8 +141,8 @@ fn convert(bytes: &[u8], is_whole: bool) -> Result<Text, NoText> {
     guess::guess(bytes, is_whole).map(converted).ok_or(NoText::Unclear)
 }
 
-/// Decodes `bytes` as `encoding`. Returns `None` if they are invalid in this encoding. Unless `bytes` are the whole
-/// text, their last character may be incomplete; then it is left out.
+/// Decodes `bytes` as `encoding`. Returns `None` if `bytes` are invalid in `encoding`. If `bytes` are only a part of
+/// the text, an incomplete last character is left out.
 fn read(encoding: &'static encoding_rs::Encoding, bytes: &[u8], is_whole: bool) -> Option<String> {
     let mut decoder = encoding.new_decoder_without_bom_handling();
     let length = decoder.max_utf8_buffer_length_without_replacement(bytes.len())?;
@@ -162,7 +163,7 @@ pub enum How {
 }
 
 /// Decodes the fields of one record, such as the fields of a commit or the versions of a file. All fields are in the
-/// same encoding, which may be named, but some of them may be in UTF-8 nevertheless.
+/// same encoding, which the record may name. Some fields may be in UTF-8 nevertheless.
 #[derive(Clone, Copy, Debug)]
 pub struct RecordDecoder {
     named: Option<Encoding>,
@@ -285,7 +286,7 @@ mod tests {
         assert_eq!(read(b"\x7fELF\x02\x01\x01\0"), Err(NoText::Binary));
     }
 
-    /// A name can be wrong, and can be that of the message only.
+    /// The named encoding can be wrong, and can be that of the message alone.
     #[test]
     fn the_fields_of_a_record_are_read_each_as_it_is() {
         let gbk = b"\xb6\xc9\xc2\xd6";

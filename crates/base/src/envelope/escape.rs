@@ -1,8 +1,9 @@
 //! Escapes characters that hide text or control a terminal.
 //!
 //! Characters that are invisible or change how others are displayed can show one text to a model and another to a
-//! person. Some of them also control a terminal. They are escaped wherever stored text leaves the program: in answers,
-//! errors and logs, and on the command line. In JSON they are written as JSON escapes.
+//! person. Some of these characters also control a terminal. The characters are escaped wherever stored text leaves the
+//! program: in answers, errors and logs, and on the command line. In JSON, these characters are written as JSON
+//! escapes.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -10,10 +11,10 @@ use std::fmt::Write;
 /// Escapes the characters of `text` that are invisible or change how others are displayed. For example, a right-to-left
 /// override becomes `\u{202e}`.
 ///
-/// These are the control characters except line feed and tab, the line and paragraph separators, and Unicode's default
-/// ignorables, which include the bidirectional controls, zero-width characters and tags. Two kinds are not escaped
-/// where scripts need them: joiners between two characters outside ASCII, and the selectors of text and emoji style
-/// after such a character. A carriage return before a line feed is removed.
+/// The escaped characters are the control characters except line feed and tab, the line and paragraph separators, and
+/// Unicode's default ignorables, which include the bidirectional controls, zero-width characters and tags. Two kinds
+/// are not escaped where scripts need them: joiners between two characters outside ASCII, and the selectors of text and
+/// emoji style after such a character. A carriage return before a line feed is removed.
 pub fn escape(text: &str) -> Cow<'_, str> {
     let Some(first) = text.find(may_hide) else { return Cow::Borrowed(text) };
     let mut escaped = String::with_capacity(text.len() + 16);

@@ -41,8 +41,8 @@ pub fn quoted(text: &str) -> Cow<'_, str> {
 }
 
 /// Returns `text` [escaped](escape), with a space before each line that begins like a line of the [frame](is_frame).
-/// Lines that name a speaker are not changed. This is for summaries, in which Tiro itself begins each line with the
-/// name of its speaker.
+/// Lines that name a speaker are not changed. This function is for summaries, in which Tiro itself begins each line
+/// with the name of its speaker.
 pub fn framed(text: &str) -> Cow<'_, str> {
     spaced(escape(text), is_frame)
 }

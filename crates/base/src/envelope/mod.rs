@@ -1,9 +1,10 @@
 //! The envelope, which marks remembered text as quoted data for the model that reads it.
 //!
 //! Remembered text was written by people, models and tools, and may contain instructions. An envelope says in one fixed
-//! sentence that the text is data, and puts the text between two marks that its writer can't have predicted. A mark is
-//! a keyed hash of the text, with a secret of the installation as the key. The marks need no state and no randomness,
-//! so the same text always gives the same envelope. Characters that hide text from people are escaped.
+//! sentence that the text is data, and puts the text between two marks that the writer of the text can't have
+//! predicted. A mark is a keyed hash of the text, with a secret of the installation as the key. The marks need no state
+//! and no randomness, so the same text always gives the same envelope. Characters that hide text from people are
+//! escaped.
 //!
 //! An envelope is not a filter: it doesn't judge the text, and a model may still follow instructions in it.
 

@@ -17,7 +17,7 @@ pub(super) fn shown(error: &(dyn Foreign + 'static)) -> Option<String> {
     chain(error).find_map(words)
 }
 
-/// Returns the texts of the errors of other libraries in the chain, for the log. They are redacted, and their quoted
+/// Returns the texts of the errors of other libraries in the chain, for the log. The texts are redacted, and quoted
 /// parts are removed.
 pub(super) fn detail(error: &(dyn Foreign + 'static)) -> Option<String> {
     let foreign = |error: &&(dyn Foreign + 'static)| !error.is::<super::Error>();

@@ -46,7 +46,7 @@ pub enum Kind {
     NotFound,
     /// The call has no project, because neither a repository nor a directory was found.
     NoProject,
-    /// Another process holds a lock or a lease; it can help to repeat the call later.
+    /// Another process holds a lock or a lease. Repeating the call later can help.
     Busy,
     /// The store cannot be read or written, because of permissions, missing space, damage, or a format of a later
     /// version.

@@ -63,8 +63,8 @@ pub fn others(notices: &[String]) -> impl DoubleEndedIterator<Item = &String> {
     notices.iter().filter(|notice| !is(notice))
 }
 
-/// Returns the sentence of an answer without hits. This is `nothing`, unless the notices say that something could not
-/// be read.
+/// Returns the sentence of an answer without hits. The sentence is `nothing`, unless the notices say that something
+/// could not be read.
 pub fn nothing<'a>(notices: &[String], nothing: &'a str) -> &'a str {
     if any(notices) {
         "No hit in what could be read; repeat the call before relying on that."

@@ -19,8 +19,8 @@ const LOOKED_AT: usize = 8;
 /// The function that removes secrets from a text.
 static REDACT: OnceLock<fn(&str) -> String> = OnceLock::new();
 
-/// Sets the function that removes secrets from errors and logs, for the whole process. The program calls this before
-/// anything else. Only the first call has an effect. Without a call, only runs that look like a key are removed,
+/// Sets the function that removes secrets from errors and logs, for the whole process. The program calls this function
+/// before anything else. Only the first call has an effect. Without a call, only runs that look like a key are removed,
 /// because this crate has no rules of redaction.
 pub fn redact_by(redact: fn(&str) -> String) {
     let _ = REDACT.set(redact);

@@ -11,7 +11,7 @@ pub enum RefusedFile {
     NotRegular,
     /// The file has more than this many bytes.
     TooLarge(u64),
-    /// A link or a file is where a folder should be.
+    /// A link or a file is in the place of a folder.
     NoFolder,
     /// The file belongs to another user.
     NotOwn,

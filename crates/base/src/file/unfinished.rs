@@ -1,5 +1,5 @@
-//! Files and folders that aren't complete yet. The process that makes them holds a lock on them. Those of a process
-//! that died are found by their names and removed later.
+//! Files and folders that aren't complete yet. The process that makes them holds a lock on them. The unfinished files
+//! of a process that died are found by their names and removed later.
 
 use std::fs::{self, File};
 use std::io;

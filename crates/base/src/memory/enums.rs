@@ -1,7 +1,7 @@
 //! The enums of a memory whose values are stored as one word: kind and group, provenance, the role of a speaker, and
 //! the level of a summary.
 
-/// Declares an enum. Each of its values is stored, parsed and shown as one word.
+/// Declares an enum. Each value of the enum is stored, parsed and shown as one word.
 #[macro_export]
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)+ }) => {
@@ -75,9 +75,9 @@ words! {
         ToolOutput = "tool_output",
         /// It was read from a file.
         File = "file",
-        /// It was read from a git commit.
+        /// The memory was read from a git commit.
         GitCommit = "git_commit",
-        /// It was read from another program's history.
+        /// The memory was read from another program's history.
         Imported = "imported",
         /// It was computed from other memories.
         Derived = "derived",
@@ -121,7 +121,7 @@ words! {
         Brief = "brief",
         /// A paragraph: the main points.
         Standard = "standard",
-        /// Several paragraphs: also how the outcome was reached.
+        /// Several paragraphs, which also say how the outcome was reached.
         Detailed = "detailed",
     }
 }

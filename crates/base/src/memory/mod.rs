@@ -2,8 +2,8 @@
 //! time.
 //!
 //! Messages, commits, decisions and stashed segments are all memories; they differ in kind and lifecycle. The text, the
-//! kind and the provenance of a memory never change. Whether it is marked, stashed, expiring or forgotten is stored
-//! separately.
+//! kind and the provenance of a memory never change. A separate place stores whether the memory is marked, stashed,
+//! expiring or forgotten.
 
 mod enums;
 
@@ -106,7 +106,7 @@ pub struct Work {
 /// A file that was changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileWrite {
-    /// Its path, relative to the root of the work tree.
+    /// The path of the file, relative to the root of the work tree.
     pub path: String,
     /// The root of its work tree.
     pub worktree: Option<String>,
@@ -117,16 +117,16 @@ pub struct FileWrite {
 /// What identifies a memory, so that a repeated write of the same memory is recognised.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Identity {
-    /// A key that names it within its kind and session: a client's message id, a commit's patch and time.
+    /// A key that names the memory within its kind and session: a client's message id, or a commit's patch and time.
     Named(String),
     /// Its redacted text.
     Text,
-    /// Its redacted text, byte for byte, compared only with other texts that were given to the stash. Such a text may
-    /// expire, so it is never treated as the same memory as a text that was stored in another way.
+    /// The redacted text of the memory, byte for byte, compared only with other texts that were given to the stash.
+    /// Such a text may expire, so it is never treated as the same memory as a text that was stored in another way.
     Segment,
     /// Nothing identifies the memory: every write makes a new one.
     Fresh,
-    /// Its id, if the memory is restored from a backup.
+    /// The id of a memory that is restored from a backup.
     Known(MemoryId),
 }
 
@@ -139,9 +139,11 @@ pub struct Draft {
     pub provenance: Provenance,
     /// The text, not redacted yet.
     pub text: String,
-    /// The text for the text index, if it differs from the text. For a commit, this is the text without the paths.
+    /// The text for the text index, if it differs from the text. For a commit, the indexed text is the text without the
+    /// paths.
     pub indexed: Option<String>,
-    /// The beginning of the text, if only the beginning is embedded and shown. For a commit, this is the message.
+    /// The beginning of the text, if only the beginning is embedded and shown. For a commit, the beginning is the
+    /// message.
     pub lead: Option<String>,
     /// Who said the memory. `None` means the one who writes it.
     pub author: Option<AuthorId>,
@@ -153,31 +155,32 @@ pub struct Draft {
     pub role: Option<Role>,
     /// The speaker's name, if it says more than the role.
     pub speaker: Option<String>,
-    /// Its title, such as the subject of a commit or the title of a document.
+    /// The title of the memory, such as the subject of a commit or the title of a document.
     pub title: Option<String>,
     /// A tag to filter by.
     pub topic: Option<String>,
-    /// The id that its client gave it: the id of a message, or the full id of a commit.
+    /// The id that the client gave the memory: the id of a message, or the full id of a commit.
     pub source_id: Option<String>,
-    /// The file that it is about, relative to the project.
+    /// The file that the memory is about, relative to the project.
     pub path: Option<String>,
-    /// The files that it touched, relative to the project. The files of a commit are in `commit` instead.
+    /// The files that a tool call read or changed, relative to the project. The files of a commit are in `commit`
+    /// instead.
     pub files: Vec<String>,
     /// The key of one occurrence of the text. `Some` if the text is stored only once and its occurrences are counted.
     pub occurrence: Option<String>,
     /// The branch it was made on.
     pub branch: Option<String>,
-    /// The commit that was checked out when it was made.
+    /// The commit that was checked out when the memory was made.
     pub head_sha: Option<String>,
-    /// When it was said, made or committed.
+    /// When the text was said, made or committed.
     pub time: Millis,
-    /// The importance that its author gave it, 0 to 1.
+    /// The importance that the author gave the memory, from 0 to 1.
     pub importance: Option<f64>,
     /// Ids of memories it refers to.
     pub references: Vec<MemoryId>,
     /// Ids of memories that it replaces.
     pub supersedes: Vec<MemoryId>,
-    /// What identifies it when it is written again.
+    /// The data by which a repeated write of the memory is recognised.
     pub identity: Identity,
     /// The data of a commit other than its text.
     pub commit: Option<CommitRecord>,
@@ -274,17 +277,17 @@ pub struct Memory {
     pub title: Option<String>,
     /// A tag to filter by.
     pub topic: Option<String>,
-    /// The id that its client gave it.
+    /// The id that the client gave the memory.
     pub source_id: Option<String>,
     /// The file that it is about.
     pub path: Option<String>,
     /// The branch it was made on.
     pub branch: Option<String>,
-    /// The commit that was checked out when it was made.
+    /// The commit that was checked out when the memory was made.
     pub head_sha: Option<String>,
-    /// When it was said, made or committed.
+    /// When the text was said, made or committed.
     pub time: Millis,
-    /// The importance that its author gave it, 0 to 1.
+    /// The importance that the author gave the memory, from 0 to 1.
     pub importance: Option<f64>,
     /// Whether it was marked important.
     pub marked: bool,
@@ -299,7 +302,7 @@ pub struct Memory {
 /// The line that answers show with a damaged text.
 pub const DAMAGED: &str = "damaged: this is not what was stored";
 
-/// Returns `text`. If it is damaged, a mark that says so is put before it.
+/// Returns `text`. If the text is damaged, a mark that says so is put before the text.
 pub fn marked(text: String, is_damaged: bool) -> String {
     if is_damaged { format!("[{DAMAGED}] {text}") } else { text }
 }

@@ -1,4 +1,4 @@
-//! The process that parses a document. It gives up rights, reads the document from stdin, and writes the text.
+//! The process that parses a document. The process gives up rights, reads the document from stdin, and writes the text.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};

@@ -3,8 +3,8 @@
 //! Limits of the operating system apply on all Unix systems. On Linux, two further mechanisms each prevent the parser
 //! from opening files. Landlock removes all rights to paths and TCP ports. A filter of system calls (seccomp) refuses
 //! everything that parsing does not need, including connections, new processes, and raising the limits (which root
-//! could do otherwise). Old kernels and some containers don't support these two mechanisms. Then only the limits apply,
-//! and `tiro doctor` reports this.
+//! could do otherwise). Old kernels and some containers don't support these two mechanisms. On such systems, only the
+//! limits apply, and `tiro doctor` reports this.
 
 use std::io;
 
@@ -24,8 +24,8 @@ pub struct Confinement {
     pub seccomp: bool,
 }
 
-/// Gives up the rights that parsing does not need. This cannot be undone, so it is called only in a process with a
-/// single thread that does nothing but parse. Returns the confinement that applies from now on.
+/// Gives up the rights that parsing does not need. The rights can't be regained, so this function is called only in a
+/// process with a single thread that does nothing but parse. Returns the confinement that applies from now on.
 ///
 /// On Windows, no rights are given up, and only the time is limited, by the waiting process. On Unix systems other than
 /// Linux, the memory may stay unlimited.
@@ -134,8 +134,8 @@ mod linux {
         };
 
         /// The system calls that parsing needs: reading and writing open files, memory, the time, and ending the
-        /// process. All other calls fail with `EPERM`. They don't end the process, because libraries try some calls
-        /// that they don't really need.
+        /// process. All other calls fail with `EPERM`. A refused call doesn't end the process, because libraries try
+        /// some calls that they don't really need.
         const ALLOWED: &[i64] = &[
             libc::SYS_read,
             libc::SYS_readv,

@@ -1,6 +1,6 @@
 //! Keeps extracted texts, so that a repeated call continues where the budget of the previous call ended.
 //!
-//! The texts are kept only in memory. They are not redacted yet, so they must not be written to a disk.
+//! The texts are kept only in memory. The kept texts are not redacted yet, so they must not be written to a disk.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -11,11 +11,12 @@ use tiro_base::thread::ContentHash;
 /// The maximum number of bytes of kept texts: the same as the limit of a call.
 const MOST_BYTES: usize = 64_000_000;
 
-/// The maximum number of documents whose outcomes are kept. Arbitrary: more than people name in calls.
+/// The maximum number of documents whose outcomes are kept. Arbitrary: more than the documents that people name in
+/// calls.
 const MOST: usize = 20_000;
 
-/// The time for which a parser's failure because of time or memory is remembered. Afterwards, the document is tried
-/// again, because a busy machine can cause such a failure too.
+/// How long a document's outcome is remembered if the parser ran out of time or memory. Afterwards, the document is
+/// tried again, because a busy machine can cause such a failure too.
 const TRUSTED: Duration = Duration::from_secs(3600);
 
 /// The identity of a document: its format, and the hash of its bytes.
@@ -50,7 +51,7 @@ impl Kept {
         Some(known.outcome.clone())
     }
 
-    /// Keeps the outcome of a document. If there is too much, forgets the least recently used outcomes.
+    /// Keeps the outcome of a document. If too much is kept, forgets the least recently used outcomes.
     pub fn put(&mut self, key: Key, outcome: &Result<Extracted, Fault>, now: Instant) {
         // A program that can't be started now may start later, so this outcome is not kept.
         if *outcome == Err(Fault::NotStarted) {

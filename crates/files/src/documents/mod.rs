@@ -1,11 +1,11 @@
 //! Extracts the text of documents: PDF files, office documents, web pages and notebooks.
 //!
 //! The parsers of such formats are large, and a document may be made to crash them, to run forever or to fill the
-//! memory. So this process never parses a document itself. It starts its own program as a second process with an empty
-//! environment (`process.rs`). The second process first gives up the rights to open files and to use much memory and
-//! time (`confinement.rs`). Then it reads the document from stdin and writes the text to stdout (`child.rs`). If the
-//! second process fails in any way, the document is refused, in bounded time. Extracted texts are kept in memory for
-//! later calls (`kept.rs`).
+//! memory. So this process never parses a document itself. For each document, it starts its own program as a second
+//! process with an empty environment (`process.rs`). The second process first gives up the rights to open files and to
+//! use much memory and time (`confinement.rs`). After that, the second process reads the document from stdin and writes
+//! the text to stdout (`child.rs`). If the second process fails in any way, the document is refused, in bounded time.
+//! Extracted texts are kept in memory for later calls (`kept.rs`).
 //!
 //! Layout, formulas, images and hidden data are not extracted. Notes say what is missing from the text.
 
@@ -32,8 +32,8 @@ use tiro_base::encoding::Encoding;
 use tiro_base::humanize::{self, counted};
 use tiro_base::memory::words;
 
-/// The maximum time for extracting the text of a document. It applies both to the processor time and to the elapsed
-/// time.
+/// The maximum time for extracting the text of a document. The maximum applies both to the processor time and to the
+/// elapsed time.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The maximum address space of the parsing process, in bytes.
@@ -102,13 +102,13 @@ pub enum Fault {
     Encrypted,
     /// It has no text.
     NoText,
-    /// Its text is longer than the maximum.
+    /// The text of the document is longer than the maximum.
     TooLong,
     /// It took too long.
     TimedOut,
     /// The parser crashed, or needed more memory than it gets.
     Crashed,
-    /// The program could not be started once more.
+    /// The program could not be started as a second process.
     NotStarted,
 }
 
@@ -135,7 +135,7 @@ impl fmt::Display for Fault {
 pub enum Note {
     /// The text was in this encoding and was converted to UTF-8.
     Converted(Encoding),
-    /// This many bytes of damaged UTF-8 are replaced by `U+FFFD`.
+    /// How many bytes of damaged UTF-8 were replaced by `U+FFFD`.
     Replaced(usize),
     /// The pages of the document.
     Pages(usize),
@@ -186,8 +186,8 @@ pub(super) struct Extracted {
     pub notes: Vec<Note>,
 }
 
-/// The line of JSON that the parsing process writes before the text. It has the length of the text in bytes and the
-/// notes.
+/// The line of JSON that the parsing process writes before the text. The line has the length of the text in bytes, and
+/// the notes.
 type Header = Result<(usize, Vec<Note>), Fault>;
 
 /// A text of limited length.

@@ -1,5 +1,5 @@
-//! Extracts the text of Word documents, PowerPoint presentations and OpenDocument texts. All these are archives of XML
-//! files.
+//! Extracts the text of Word documents, PowerPoint presentations and OpenDocument texts. All these documents are
+//! archives of XML files.
 //!
 //! The XML is read as a stream. Entities that a document defines are not expanded, so they can't multiply.
 

@@ -1,4 +1,5 @@
-//! Starts the process that parses a document. Stops it when its time is over or when nobody waits for it any more.
+//! Starts the process that parses a document. Stops the process when its time is over or when nobody waits for its
+//! answer any more.
 
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -110,7 +111,8 @@ impl Extractor {
         serde_json::from_slice(&answer).map_err(|_| Fault::Crashed)
     }
 
-    /// Returns the answer of a process that gets `arguments` and `bytes`. The process has ended when this returns.
+    /// Returns the answer of a process that gets `arguments` and `bytes`. The process has ended when this function
+    /// returns.
     fn answer(
         &self,
         arguments: &[&str],
@@ -213,7 +215,7 @@ fn read(mut answer: Vec<u8>) -> Result<Extracted, Fault> {
     }
 }
 
-/// A running process. It is ended when this value is dropped.
+/// A running process. The process is ended when this value is dropped.
 struct Running(Child);
 
 impl Running {

@@ -67,7 +67,7 @@ pub(super) const SOURCES: &[&str] = &[
     "swift", "tex", "ts", "tsx", "v", "vb", "vue", "zig",
 ];
 
-/// Extensions of data files. In their names, a word such as `passwords` says what the file contains.
+/// Extensions of data files. In the name of a data file, a word such as `passwords` says what the file contains.
 #[rustfmt::skip]
 pub(super) const DATA: &[&str] = &[
     "asc", "cfg", "cnf", "conf", "config", "csv", "der", "enc", "env", "gpg", "ini", "json", "plist",

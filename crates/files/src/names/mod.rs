@@ -39,7 +39,7 @@ const BUILT_FOLDERS: &[&str] = &[
     "node_modules",
 ];
 
-/// Further names of such folders. Some projects give these names to folders with sources.
+/// Further names of such folders. Other projects give these names to folders with sources.
 const MAYBE_BUILT_FOLDERS: &[&str] = &["build", "dist", "target", "venv"];
 
 /// Extensions of files that are not text.

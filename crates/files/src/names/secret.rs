@@ -1,7 +1,7 @@
 //! Recognises file names that say that a file contains secrets, by families of such names.
 //!
-//! A name is compared in lower case and without the endings of backups. It is divided into words at `.`, `-`, `_` and
-//! spaces, and before capital letters. Source files, such as `src/env.rs` or `passwords.py`, and samples, such as
+//! A name is compared in lower case and without the endings of backups. The name is divided into words at `.`, `-`, `_`
+//! and spaces, and before capital letters. Source files, such as `src/env.rs` or `passwords.py`, and samples, such as
 //! `.env.example`, are in no family.
 
 use std::path::Path;
@@ -75,7 +75,7 @@ fn words(name: &str) -> Vec<String> {
     divided.split(['.', '-', '_', ' ', '(', ')']).filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
-/// Returns whether the name belongs to a key or a store of keys. Other words may be before or after the name of the
+/// Returns whether the name belongs to a key or a store of keys. Further words may be before or after the name of the
 /// key. `cacert.pem` is no key: it has certificates of authorities, which everyone may read.
 fn is_key(file: &str, extension: Option<&str>, words: &[&str]) -> bool {
     let is_named = |word: &&str| ALGORITHMS.contains(word);
@@ -143,7 +143,7 @@ fn says_secret(file: &str, extension: Option<&str>, words: &[&str]) -> bool {
     is_token || has_pair || words.iter().any(|word| WORDS.contains(word))
 }
 
-/// Returns whether a file with this extension is a data file. A file without an extension counts as one.
+/// Returns whether a file with this extension is a data file. A file without an extension counts as a data file.
 fn is_data(extension: Option<&str>) -> bool {
     extension.is_none_or(|extension| DATA.contains(&extension))
 }

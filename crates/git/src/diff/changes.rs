@@ -26,7 +26,7 @@ pub type IsIgnored<'a> = &'a (dyn Fn(&str) -> bool + Sync);
 pub struct Changes {
     /// The changed files, sorted by path; at most 512.
     pub files: Vec<FileChange>,
-    /// How many changed files are not listed. There may be more if [`Changes::partial`] is set.
+    /// How many changed files are not listed. The real number may be higher if [`Changes::partial`] is set.
     pub more_files: usize,
     /// Whether there may be more changed files than were found, because there are too many, because finding them took
     /// too long, or because a tree can't be read.
@@ -54,7 +54,7 @@ impl Changes {
 /// A changed file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileChange {
-    /// The path from the root of the repository, separated by `/`. For a renamed file, this is the new path.
+    /// The path from the root of the repository, separated by `/`. For a renamed file, the path is the new one.
     pub path: String,
     /// How the file changed.
     pub kind: ChangeKind,

@@ -2,9 +2,10 @@
 //! add or remove, new words, and added sentences.
 //!
 //! A commit message says why something changed. But people often search for a changed thing, such as a flag, a function
-//! or an error text. The digest puts such words into the index without the whole diff. It is made from single lines, so
-//! it works for any language. Parsers would find more, but they would take more time and support only some languages.
-//! Lock files, minified files and vendored files are left out, because their lines say nothing about the change.
+//! or an error text. The digest puts such words into the index without the whole diff. The digest is made from single
+//! lines, so it works for any language. Parsers would find more, but they would take more time and support only some
+//! languages. Lock files, minified files and vendored files are left out, because their lines say nothing about the
+//! change.
 
 use std::collections::{HashMap, HashSet};
 
@@ -38,7 +39,7 @@ const LOOK_BACK: usize = 400;
 /// A summary of the changed lines of a commit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Digest {
-    /// The headings of the changed lines. Each is the line, as written, that opens the definition or section
+    /// The headings of the changed lines. A heading is the line, as written, that opens the definition or section
     /// around a change. In order of appearance; at most 40.
     pub headings: Vec<String>,
     /// How many headings are left out.
@@ -183,7 +184,7 @@ impl DigestBuilder {
 enum Harmless {
     /// All of the text may be quoted: it contains no secret.
     All,
-    /// The text contains secrets, so only the rest of it may be quoted. The set contains the words of that rest.
+    /// The text contains secrets, so only the rest of the text may be quoted. The set contains the words of that rest.
     Rest(String, HashSet<Vec<u8>>),
 }
 
@@ -238,8 +239,9 @@ impl Unique {
 /// Returns the heading of the line `first`: the line that opens the definition or section around `first`, as
 /// written. `above` is the text before `first`.
 ///
-/// In code the heading is the nearest line above that defines a name and is indented less. If there is none, it is the
-/// nearest line that begins with a letter, `_` or `$`, as in git. In prose it is the nearest `#` heading.
+/// In code the heading is the nearest line above that defines a name and is indented less. If no such line exists, the
+/// heading is the nearest line that begins with a letter, `_` or `$`, as in git. In prose the heading is the nearest
+/// `#` heading.
 fn heading(above: &[u8], first: &[u8], format: Format) -> Option<String> {
     let indent = indentation(first);
     let mut fallback = None;
@@ -322,7 +324,7 @@ fn reads(said: &str) -> bool {
 }
 
 /// Returns the text if it has at most 120 bytes, otherwise its beginning. If possible, the beginning ends with a whole
-/// sentence. Otherwise it ends with a whole word, followed by `…`.
+/// sentence. If that is not possible, the beginning ends with a whole word, followed by `…`.
 fn beginning(said: &str) -> String {
     if said.len() <= WIDTH {
         return clip(said.as_bytes());

@@ -26,8 +26,8 @@ const TREE_BYTES: usize = 64 << 20;
 /// The largest tree that is read, in bytes. A folder of about 400,000 files has a tree of this size.
 const LARGEST_TREE: u64 = 16 << 20;
 
-/// The maximum depth of nested folders, and the maximum number of bytes of a path. Both are limits of common file
-/// systems.
+/// The maximum depth of nested folders, and the maximum number of bytes of a path. Common file systems have these two
+/// limits.
 const DEPTH_LIMIT: usize = 2048;
 const PATH_LIMIT: usize = 4096;
 
@@ -130,8 +130,8 @@ impl Pair {
 ///
 /// # Errors
 ///
-/// Returns why `old` or `new` can't be read, in words. If a tree inside them can't be read, that is no error, but the
-/// result is marked as partial.
+/// Returns why `old` or `new` can't be read, in words. If a tree inside `old` or `new` can't be read, the function
+/// succeeds, but the result is marked as partial.
 pub(crate) fn changed_entries(
     objects: &mut Handle,
     old: Option<gix::ObjectId>,
@@ -256,8 +256,8 @@ pub(crate) fn shown(path: &BString) -> String {
     text
 }
 
-/// Returns both versions of a file in UTF-8, and whether they were converted. Both versions are read in the same
-/// encoding, so that unchanged lines are still equal.
+/// Returns both versions of a file in UTF-8, and whether they were converted. The old and the new version are read in
+/// the same encoding, so that unchanged lines are still equal.
 pub(crate) fn in_utf8(old: Vec<u8>, new: Vec<u8>) -> (Vec<u8>, Vec<u8>, bool) {
     if encoding::is_utf8(&old) && encoding::is_utf8(&new) {
         return (old, new, false);
@@ -281,11 +281,11 @@ pub(crate) struct Blobs<'a> {
 pub(crate) enum Blob {
     /// Its text.
     Text(Vec<u8>),
-    /// It is no text.
+    /// The blob is no text.
     Binary,
-    /// It is larger than the number of bytes that may still be read.
+    /// The blob is larger than the number of bytes that may still be read.
     TooLarge,
-    /// It is not in the repository, or damaged.
+    /// The blob is damaged or not in the repository.
     Missing,
 }
 

@@ -14,7 +14,7 @@ const LONGEST_LINE: usize = 240;
 /// megabyte of very short lines has half a million.
 const LINE_LIMIT: u64 = 100_000;
 
-/// A run of whole lines and the run that replaces it, as byte ranges. One of the two may be empty.
+/// A run of whole lines and the run that replaces it, as byte ranges. Either run may be empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Hunk {
     /// The range in the old text.
@@ -26,9 +26,9 @@ pub(crate) struct Hunk {
 /// Returns the hunks that turn `old` into `new`, from top to bottom.
 ///
 /// The common beginning and end are cut off first, byte by byte, so the cost depends on the changed part only. Git
-/// moves hunks up or down to places where they are easier to read. Here hunks are not moved, because nobody reads them:
-/// their lines are only counted, hashed and summarised. If more than 100,000 lines lie between the common beginning and
-/// end, they become a single hunk.
+/// moves hunks up or down to places where they are easier to read. This module does not move hunks, because nobody
+/// reads them: their lines are only counted, hashed and summarised. If more than 100,000 lines lie between the common
+/// beginning and end, they become a single hunk.
 pub(crate) fn hunks(old: &[u8], new: &[u8]) -> Vec<Hunk> {
     let start = common_start(old, new);
     let end = common_end(&old[start..], &new[start..]);
@@ -73,8 +73,8 @@ pub(crate) fn changed_lines(old: &str, new: &str, most: usize) -> String {
     shown
 }
 
-/// The minimum number of bytes, without white space, that a line must have to identify a change. Arbitrary: a single
-/// bracket has too few.
+/// The minimum number of bytes, without white space, that a line must have to identify a change. Arbitrary: a line with
+/// only a bracket doesn't identify a change.
 const TELLING: usize = 6;
 
 /// Returns a hash of an added or removed line. The hash ignores indentation and spacing. Returns `None` for a line of

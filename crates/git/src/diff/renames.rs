@@ -17,8 +17,8 @@ const RENAME_PAIRS: usize = 400;
 const NAMESAKES: usize = 64;
 
 /// Finds pairs of a deleted and an added file, and joins each pair into one renamed file. Files of equal content are
-/// paired first, preferably with the same file name. Then, if `blobs` is given and few files are left, the files that
-/// share the most lines are paired.
+/// paired first, preferably with the same file name. If `blobs` is given and few files are left after this, the files
+/// that share the most lines are paired.
 pub(crate) fn pair_renames(entries: &mut Vec<Entry>, blobs: Option<&mut Blobs<'_>>) {
     let is_blob = |side: &Option<(EntryMode, gix::ObjectId)>| side.is_some_and(|(mode, _)| mode.is_blob());
     let mut deleted: Vec<usize> = Vec::new();

@@ -5,7 +5,7 @@
 //! reading a pipe would never end; a sparse file of gigabytes takes only a few bytes in an archive. On Unix, each
 //! folder of a path is opened relative to the previous folder without following links. So even a link that is put there
 //! during the reading is not followed. On other systems, each part of a path is checked just before the file is opened.
-//! There, a link that is created between the check and the opening is followed.
+//! On those systems, a link that is created between the check and the opening is followed.
 
 use std::fmt;
 use std::fs::{self, File, Metadata};
@@ -17,15 +17,15 @@ use std::path::{Path, PathBuf};
 pub(crate) enum Fault {
     /// The file, or a folder on the path to it, is a link.
     Link,
-    /// It is neither a file nor a folder, but a pipe, a device or a socket.
+    /// The path leads to a pipe, a device or a socket.
     Special,
-    /// It is a folder instead of a file.
+    /// The path leads to a folder instead of a file.
     Folder,
-    /// It has this many bytes, more than a real file of this kind ever has.
+    /// The file has this many bytes, more than a real file of this kind ever has.
     TooLarge(u64),
-    /// The operating system refuses to read it, with this error.
+    /// The operating system refuses to read the file, with this error.
     Unreadable(ErrorKind),
-    /// Its content is not valid for such a file.
+    /// The content is not valid for such a file.
     Content,
 }
 
@@ -44,7 +44,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// The kind of thing at a path. It is determined without opening a file.
+/// The kind of thing at a path. The kind is determined without opening a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PathKind {
     /// Nothing.

@@ -5,8 +5,7 @@
 //! the user's repository. So a git directory outside the work tree is accepted only if it points back to the work tree.
 //! Git records the work tree in `worktrees/*/gitdir` for a linked worktree, and in `core.worktree` for a submodule. A
 //! bare repository is accepted only if the user named it, not if the search finds it in a parent directory.
-//! Repositories of other users are refused. None of these checks apply to repositories that the user trusts
-//! ([`Trust`]).
+//! Repositories of other users are refused. These checks don't apply to repositories that the user trusts ([`Trust`]).
 
 pub(super) mod files;
 pub(super) mod refs;
@@ -38,7 +37,7 @@ const TRUST_IT: &str =
 pub(super) struct Location {
     /// The git directory of this work tree.
     pub own: Folder,
-    /// The git directory that all work trees share. In the main work tree, it is the same as `own`.
+    /// The git directory that all work trees share. In the main work tree, this directory is the same as `own`.
     pub common: Folder,
     /// The root of the work tree; `None` in a bare repository.
     pub work_dir: Option<PathBuf>,

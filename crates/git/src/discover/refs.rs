@@ -1,8 +1,8 @@
 //! Reads references: `HEAD`, and the commits of the local branches.
 //!
 //! References are read as text, from loose files and from `packed-refs`. As in git, symbolic references are followed
-//! for a few steps, and only to references below `refs/`. A reference that can't be read is left out. Its name is
-//! reported, but not its content.
+//! for a few steps, and only to references below `refs/`. A reference that can't be read is left out. The name of such
+//! a reference is reported, but not its content.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -27,7 +27,7 @@ pub(crate) struct Settings {
 }
 
 /// Reads `config` in the directory that all work trees share. Also reads `config.worktree` in the work tree's own git
-/// directory, if `config` enables it; its settings take precedence.
+/// directory, if `config` enables this file; the settings of `config.worktree` take precedence.
 ///
 /// # Errors
 ///

@@ -57,7 +57,7 @@ impl Trust {
         self
     }
 
-    /// Returns a copy of this trust in which `place` is the directory that the user named. This copy is used to open a
+    /// Returns a copy of this trust in which `place` is the directory that the user named. The copy is used to open a
     /// repository that is already known.
     pub fn naming(&self, place: &Path) -> Trust {
         Trust { named: place.canonicalize().ok(), ..self.clone() }

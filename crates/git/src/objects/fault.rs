@@ -9,7 +9,7 @@ use gix::objs::Kind;
 pub(crate) enum Fault {
     /// It is not there.
     Missing,
-    /// It can't be decoded, or its content doesn't match its name (its hash).
+    /// The object can't be decoded, or its content doesn't match its name (its hash).
     Damaged,
     /// The object has this many bytes, more than the caller accepts.
     TooLarge(u64),

@@ -21,7 +21,7 @@ pub(super) fn exists(directories: &[Folder], id: &gix::ObjectId) -> bool {
     directories.iter().any(|directory| directory.look(&name) == PathKind::File)
 }
 
-/// Reads the object `id` into `buffer`. Fails if it is not of `kind` or has more than `most` bytes.
+/// Reads the object `id` into `buffer`. Fails if the object is not of `kind` or has more than `most` bytes.
 pub(super) fn read(
     directories: &[Folder],
     id: &gix::ObjectId,

@@ -1,9 +1,9 @@
 //! Reads objects by name, from packs and from loose files.
 //!
-//! The size that an object states is checked before any of it is unpacked, because a few bytes can unpack to gigabytes.
-//! An object larger than the caller accepts is not read. If an object or a pack is damaged, only its own content is
-//! unavailable. Objects of other repositories (`objects/info/alternates`) are read only if the user trusts the
-//! repository.
+//! The size that an object states is checked before the object is unpacked, because a few bytes can unpack to
+//! gigabytes. An object larger than the caller accepts is not read. If an object or a pack is damaged, only its own
+//! content is unavailable. Objects of other repositories (`objects/info/alternates`) are read only if the user trusts
+//! the repository.
 
 mod fault;
 mod loose;
@@ -107,7 +107,7 @@ impl Handle {
         self.packed(id).is_some() || loose::exists(&self.objects.directories, id) || self.relist(id)
     }
 
-    /// Reads the object `id` into `buffer`. Fails if it is not of `kind` or has more than `most` bytes.
+    /// Reads the object `id` into `buffer`. Fails if the object is not of `kind` or has more than `most` bytes.
     pub fn read(
         &mut self,
         id: &gix::ObjectId,

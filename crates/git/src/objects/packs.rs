@@ -110,8 +110,8 @@ impl Pack {
         catch_panic(|| index.lookup(id)).flatten()
     }
 
-    /// Reads the object at the position `place` of the index into `buffer`. Fails if it is not of `kind` or has more
-    /// than `most` bytes.
+    /// Reads the object at the position `place` of the index into `buffer`. Fails if the object is not of `kind` or has
+    /// more than `most` bytes.
     pub fn read(
         &self,
         place: u32,

@@ -16,8 +16,8 @@ use crate::repository::{Repository, Tip};
 use crate::sha::Sha;
 use tiro_base::error::{Error, Kind, Result};
 
-/// The maximum number of links from commits to parents in the whole history. This many links take about 200 MB of
-/// memory. The history of the Linux kernel has 1.4 million links.
+/// The maximum number of links from commits to parents in the whole history. The maximum number of links takes about
+/// 200 MB of memory. The history of the Linux kernel has 1.4 million links.
 const EDGE_LIMIT: usize = 20_000_000;
 
 /// Whether the ancestors of a known commit are known too.
@@ -40,9 +40,9 @@ pub struct History {
 }
 
 impl History {
-    /// Returns the branch that a commit belongs to. This is the only branch from which the commit can be reached, and
-    /// it is reached through first parents. Returns `None` if the commit can be reached from several branches, if it
-    /// came in through a merge, or if the repository has only one branch.
+    /// Returns the branch that a commit belongs to. A commit belongs to a branch if it can be reached from no other
+    /// branch, and from this branch through first parents. Returns `None` if the commit can be reached from several
+    /// branches, if it came in through a merge, or if the repository has only one branch.
     pub fn branch(&self, commit: &Listed) -> Option<&str> {
         commit.branch.map(|branch| self.branches[branch as usize].as_str())
     }

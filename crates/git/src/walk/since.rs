@@ -1,8 +1,8 @@
 //! Finds the commits that are new since the branches were last looked at.
 //!
 //! The walk starts at the new tips and at the tips of the last look, and always visits the newest commit first, like
-//! `git rev-list NEW --not SEEN`. It ends when only seen commits are left to visit. So the time doesn't depend on the
-//! length of the history. If a clock was wrong by more than a day, a few old commits may count as new.
+//! `git rev-list NEW --not SEEN`. The walk ends when only seen commits are left to visit. So the time doesn't depend on
+//! the length of the history. If a clock was wrong by more than a day, a few old commits may count as new.
 
 use std::collections::{BinaryHeap, HashMap, HashSet};
 

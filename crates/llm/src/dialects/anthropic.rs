@@ -76,7 +76,7 @@ pub(super) fn post(asked: &Asked<'_>, author: &str) -> Post {
     Post { path: "messages".to_owned(), headers: &[("anthropic-version", "2023-06-01")], body }
 }
 
-/// Tells the model how much to think, if this is possible. Returns whether the model was told.
+/// Adds the amount of thinking to the request, if the model accepts such a setting. Returns whether it was added.
 fn think(body: &mut Value, asked: &Asked<'_>, author: &str) -> bool {
     // A model that must call a function can't think first.
     if asked.effort.is_none() || body.get("tool_choice").is_some() {

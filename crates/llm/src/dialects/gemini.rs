@@ -1,7 +1,7 @@
 //! Google's Gemini API.
 //!
 //! Parts of an answer may have signatures. The service needs each signature back in its place, so all parts of such an
-//! answer are kept. Older models give their calls no ids. Their results are assigned to the calls by order and name.
+//! answer are kept. Older models give their calls no ids. The results are then assigned to the calls by order and name.
 
 use serde_json::{Value, json};
 

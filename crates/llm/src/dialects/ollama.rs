@@ -1,7 +1,7 @@
 //! Ollama's own API.
 //!
-//! A reasoning model gets its thoughts back while it calls functions. Older versions of Ollama give calls no ids. Their
-//! results are assigned to the calls by order and name.
+//! A reasoning model gets its thoughts back while it calls functions. Older versions of Ollama give calls no ids. The
+//! results are then assigned to the calls by order and name.
 
 use serde_json::{Value, json};
 

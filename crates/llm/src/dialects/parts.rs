@@ -19,8 +19,9 @@ const MOST_CALLS: usize = 128;
 /// The beginning of the ids that Tiro gives to calls without an id.
 const MADE_ID: &str = "tiro-call-";
 
-/// The budgets for thinking, in tokens, for the efforts minimal, low, medium and high. They are for models that want a
-/// number. Arbitrary, but at least the 512 tokens that Gemini demands and the 1,024 tokens that Anthropic demands.
+/// The budgets for thinking, in tokens, for the efforts minimal, low, medium and high. The budgets are for models that
+/// want a number instead of an effort. Arbitrary, but at least the 512 tokens that Gemini demands and the 1,024 tokens
+/// that Anthropic demands.
 const BUDGETS: [usize; 4] = [1_024, 2_048, 8_192, 24_576];
 
 /// A request, with the properties of its model from the catalogue and the configuration.
@@ -35,7 +36,7 @@ pub(crate) struct Asked<'a> {
     pub max_output: Option<usize>,
     /// The temperature, if the model accepts one.
     pub temperature: Option<f64>,
-    /// How much the model should think, if it can be told.
+    /// The amount of thinking that is asked for, if the model accepts such a setting.
     pub effort: Option<Effort>,
     /// The form in which the model is told how much to think.
     pub thinking: Thinking,
@@ -83,14 +84,14 @@ impl<'a> Asked<'a> {
         })
     }
 
-    /// Returns the budget for thinking in tokens. It is at most half of the tokens of the answer.
+    /// Returns the budget for thinking in tokens. The budget is at most half of the tokens of the answer.
     pub fn budget(&self) -> Option<usize> {
         let budget = BUDGETS[self.effort? as usize];
         Some(self.max_output.map_or(budget, |most| budget.min(most / 2)))
     }
 
-    /// Returns whether the schema is written into the system prompt. This is done for services that can't make the
-    /// answer match a schema while the model may call functions.
+    /// Returns whether the schema is written into the system prompt. The schema is written there for services that
+    /// can't make the answer match a schema while the model may call functions.
     pub fn tells_schema(&self) -> bool {
         let service = self.provider.service;
         self.request.schema.is_some()
@@ -266,7 +267,7 @@ pub(crate) trait Read: Send {
     /// Reads a whole answer.
     fn whole(&mut self, answer: &mut Answer, body: &Value) -> Result<(), Misread>;
 
-    /// Reads one event of an answer that comes in pieces. Returns whether it was the last one.
+    /// Reads one event of an answer that comes in pieces. Returns whether the event was the last one.
     fn event(&mut self, answer: &mut Answer, event: &Value) -> Result<bool, Misread>;
 
     /// Returns the data, besides text and calls, that the service needs back in the next request. Called after the
@@ -289,7 +290,7 @@ pub(super) fn number(value: &Value, path: &str) -> Option<u64> {
     value.pointer(path)?.as_u64()
 }
 
-/// Returns arguments as text. Some services send them as text, others as an object.
+/// Returns arguments as text. Some services send the arguments as text, others send them as an object.
 pub(super) fn as_text(arguments: &Value) -> String {
     match arguments {
         Value::Null => String::new(),

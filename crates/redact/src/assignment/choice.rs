@@ -3,7 +3,7 @@
 
 use super::extent::LONGER;
 
-/// Returns where a string begins that is passed to a method after the closing bracket at `at`, as in
+/// Returns the beginning of the string that is passed to a method after the closing bracket at `at`, as in
 /// `By.ID, "password").send_keys("…")` and `getenv("PASSWORD") ?: "…"`.
 pub(super) fn method(text: &[u8], at: usize) -> Option<usize> {
     let run = text[at..].iter().take(32).take_while(|b| !b"\"'`;,\r\n".contains(b)).count();

@@ -240,8 +240,8 @@ pub(super) fn word_end(text: &[u8], range: &Range<usize>) -> usize {
     end
 }
 
-/// Returns whether the `!` at the end of `range` belongs to the value. It does if the sentence goes on after it, as
-/// in `… Xk92! and`, or if the line ends there.
+/// Returns whether the `!` at the end of `range` belongs to the value. The `!` does so if the sentence goes on after
+/// it, as in `… Xk92! and`, or if the line ends there.
 fn is_part(text: &[u8], range: Range<usize>) -> bool {
     let value = &text[range.start..range.end - 1];
     let goes_on = match text.get(range.end) {
@@ -252,8 +252,8 @@ fn is_part(text: &[u8], range: Range<usize>) -> bool {
     text[range.end - 1] == b'!' && goes_on && value.iter().any(u8::is_ascii_digit) && !is_stand_in(value)
 }
 
-/// Returns the end of a value that may extend beyond `range`. It may extend to the end of a line of settings, to the
-/// next semicolon, or to the next tag. Also returns whether the value is the rest of a line of settings.
+/// Returns the end of a value that may extend beyond `range`. The value may extend to the end of a line of settings, to
+/// the next semicolon, or to the next tag. Also returns whether the value is the rest of a line of settings.
 pub(super) fn loose_end(text: &[u8], range: &Range<usize>) -> (usize, bool) {
     let next = text.get(range.end).copied().unwrap_or(b'\n');
     if b"\"'`\\ \t".contains(&next) {

@@ -274,7 +274,7 @@ fn ends_line(text: &[u8], at: usize) -> bool {
         && text.get(at + run).is_none_or(|b| matches!(b, b'\n' | b'\r'))
 }
 
-/// Words that may come before a name. After them, a space is enough to join the name to its value.
+/// Words that may come before a name. After such a word, a space is enough to join the name to its value.
 const LEADS: &[&str] = &[
     "ENV ",
     "#define ",
@@ -379,8 +379,8 @@ fn spaces(text: &[u8], at: usize) -> usize {
     text.get(at..).unwrap_or_default().iter().take(40).take_while(|b| matches!(b, b' ' | b'\t')).count()
 }
 
-/// Returns where the value begins after a joint that ends at `at`. It begins after the spaces there, or on the next
-/// line if that line begins with a quote.
+/// Returns where the value begins after a joint that ends at `at`. The value begins after the spaces there, or on the
+/// next line if that line begins with a quote.
 fn margin(text: &[u8], at: usize) -> usize {
     let mut next = at + spaces(text, at);
     while text.get(next) == Some(&b'*') {

@@ -1,7 +1,7 @@
 //! Finds the value that is assigned to a name.
 //!
-//! Code, settings, shells, markup, prose and logs join name and value in different ways. In each of them, the value
-//! follows the name after a few bytes, so the text is read forward from the name.
+//! Code, settings, shells, markup, prose and logs join name and value in different ways. In all these formats, the
+//! value follows the name after a few bytes, so the text is read forward from the name.
 
 use std::ops::Range;
 

@@ -41,8 +41,8 @@ pub(crate) fn crc16(bytes: &[u8]) -> u16 {
     })
 }
 
-/// Returns the wallet key that begins at `start`. It is base58, and the last four decoded bytes are a checksum: the
-/// first bytes of the hash of the other bytes.
+/// Returns the wallet key that begins at `start`. A wallet key is base58, and its last four decoded bytes are a
+/// checksum: the first bytes of the hash of the other bytes.
 pub(crate) fn wallet_key(text: &[u8], start: usize) -> Option<Range<usize>> {
     let key = alone(text, start, [51, 58], |b| {
         b.is_ascii_alphanumeric() && !matches!(b, b'0' | b'I' | b'O' | b'l')

@@ -1,9 +1,9 @@
 //! Finds private keys together with their bodies.
 //!
-//! If a key has its last line, the key extends from its first line to this line. Anything may be around and between its
-//! lines: timestamps of a log, line numbers, escapes, quotes, the signs of a diff, or a gap. If the last line is
-//! missing, the key continues through lines that directly follow each other, and through lines with a prefix that are
-//! as long as the first line. If the first line of a key is missing, the lines before its last line are found in a
+//! If a key has its last line, the key extends from its first line to this line. Anything may be around and between the
+//! lines of a key: timestamps of a log, line numbers, escapes, quotes, the signs of a diff, or a gap. If the last line
+//! is missing, the key continues through lines that directly follow each other, and through lines with a prefix that
+//! are as long as the first line. If the first line of a key is missing, the lines before its last line are found in a
 //! similar way.
 //!
 //! A walk over the lines ends after [`GAP`] bytes without a line of a key, and at the beginning of the next block. So
@@ -70,7 +70,7 @@ pub(crate) fn putty(text: &[u8], at: usize) -> Option<Range<usize>> {
 
 /// The line `-----BEGIN … KEY-----` or `-----END … KEY-----`.
 struct Armour {
-    /// Whether this is the first line of a block. Otherwise it is the last line.
+    /// Whether the line is the first line of a block. Otherwise the line is the last line.
     begins: bool,
     /// Whether the block is a private key.
     private: bool,
@@ -245,8 +245,8 @@ fn lines_before(text: &[u8], end: usize, floor: usize) -> Option<usize> {
 /// A run of base64.
 struct Run {
     end: usize,
-    /// The number of base64 characters in the run. It is smaller than the number of bytes if some characters are
-    /// escaped, such as `+` as `%2B`.
+    /// The number of base64 characters in the run. This number is smaller than the number of bytes if some characters
+    /// are escaped, such as `+` as `%2B`.
     letters: usize,
 }
 

@@ -13,8 +13,8 @@ use sha2::{Digest, Sha256};
 /// The English word list of BIP 39, mnemonic code for generating deterministic keys.
 static WORDS: LazyLock<Words> = LazyLock::new(Words::read);
 
-/// The distance between examined words, in bytes. It is the length of twelve words of three letters with spaces between
-/// them.
+/// The distance between examined words, in bytes. Twelve words of three letters, with spaces between them, have this
+/// length.
 const STEP: usize = 47;
 
 /// The lengths of phrases, in words.
@@ -321,7 +321,7 @@ struct Words {
     /// For each letter, the place in `all` where the words with this first letter start. The last entry is the number
     /// of words.
     starts: [u16; 27],
-    /// One bit for each possible hash of four letters. It is set if the first four letters of a word in the list
+    /// One bit for each possible hash of four letters. A bit is set if the first four letters of a word in the list
     /// have this hash. So a word whose bit is not set is not in the list.
     marks: Box<[u64; 1024]>,
 }

@@ -130,8 +130,8 @@ fn strings(text: &[u8], at: usize) -> Vec<Range<usize>> {
     found
 }
 
-/// Returns the secret that is passed to the command at `hit`. It is a word of the command's line or of the piped text,
-/// and is recognised by its shape.
+/// Returns the secret that is passed to the command at `hit`. The secret is a word of the command's line or of the
+/// piped text, and is recognised by its shape.
 pub(crate) fn given(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     let start =
         text[..hit.start].iter().rev().take(240).position(|b| *b == b'\n').map(|length| hit.start - length);

@@ -178,8 +178,8 @@ fn encoded(text: &[u8], end: usize) -> Option<Range<usize>> {
     base64(text, word.start)
 }
 
-/// Returns the password after `AUTH` in the protocol of Redis. There, a string consists of its length, such as `$12`, a
-/// line end and the text. If two strings follow, the password is the last one.
+/// Returns the password after `AUTH` in the protocol of Redis. In this protocol, a string consists of its length, such
+/// as `$12`, a line end and the text. If two strings follow, the password is the last one.
 fn counted(text: &[u8], at: usize) -> Option<Range<usize>> {
     let (mut at, mut found) = (at, None);
     for _ in 0..2 {

@@ -1,5 +1,5 @@
-//! Reads the members of objects. It reads lists of `{name, value}` pairs in any order and layout, attributes of XML and
-//! HTML, and values one level below the name of a secret.
+//! Reads the members of objects. This module reads lists of `{name, value}` pairs in any order and layout, attributes
+//! of XML and HTML, and values one level below the name of a secret.
 
 use std::ops::Range;
 
@@ -48,8 +48,8 @@ const VALUES: &[&[u8]] = &[
     b"text",
 ];
 
-/// Returns the value that belongs to the name at `name`. This is the member `value` beside the name, or the value below
-/// the name.
+/// Returns the value that belongs to the name at `name`. The value is the member `value` beside the name, or the value
+/// below the name.
 pub(super) fn member(text: &[u8], name: &Range<usize>) -> Option<Range<usize>> {
     if let Some(value) = next_argument(text, name) {
         return Some(value);

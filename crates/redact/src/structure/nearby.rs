@@ -184,7 +184,7 @@ fn is_drawn(value: &[u8], makeup: Makeup) -> bool {
 }
 
 /// Returns whether `value` looks like a key or a token. Such a value is hexadecimal with a usual length, or long and
-/// random. Forty hexadecimal digits are not: they are a revision of git.
+/// random. Forty hexadecimal digits don't count, because they are the id of a git commit.
 fn is_key(value: &[u8]) -> bool {
     let makeup = Makeup::of(value);
     let hex = value.iter().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(b));

@@ -58,8 +58,8 @@ pub(crate) fn printed(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
 /// Words in commands that may print a secret, and in lines that end with a colon and may precede a secret.
 const GENERAL: &[&[u8]] = &[b"token", b"password", b"Password", b"secret", b"Secret", b"urandom"];
 
-/// Returns the value below the line from `start` to `end`, which has one of the words [`GENERAL`] at `hit`. These words
-/// are ordinary, so the value must be alone on its line and look like a secret.
+/// Returns the value below the line from `start` to `end`, which has one of the words [`GENERAL`] at `hit`. The words
+/// [`GENERAL`] are ordinary, so the value must be alone on its line and look like a secret.
 fn general(text: &[u8], start: usize, end: usize, hit: &Range<usize>) -> Option<Range<usize>> {
     let line = text[start..end].trim_ascii_end();
     let told = line.ends_with(b":") && line.contains(&b' ') && end - hit.end > 1;

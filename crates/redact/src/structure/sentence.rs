@@ -1,8 +1,8 @@
-//! Finds passwords in prose. A password is a string in the same sentence as a word for a password, before or after it,
-//! that has the shape of a password.
+//! Finds passwords in prose. A string counts as a password if it has the shape of a password, and if its sentence has a
+//! word for a password before or after the string.
 //!
-//! There are no lists of phrases for each language. A few plain words may be between the word and the password. The
-//! shape decides, and it may be less distinct if the two are close to each other.
+//! The module has no lists of phrases for each language. A few plain words may be between the word and the password.
+//! The shape of the string decides, and may be less distinct if the word and the string are close to each other.
 
 use std::ops::Range;
 

@@ -15,7 +15,8 @@ use crate::errno;
 use crate::error::{Error, Result};
 use tiro_base::error::{Kind, quoted};
 
-/// The hint for errors about damage. A model may read it, so it doesn't say how to replace the file.
+/// The hint for errors about damage. The hint doesn't say how to replace the file, because a model may read the hint
+/// and follow it.
 const WAY_OUT: &str = "leave its files as they are, and ask the user to run `tiro doctor`";
 
 /// Records whether SQLite has reported damage in an open store since the last check without findings.
@@ -54,8 +55,8 @@ impl Damage {
     }
 }
 
-/// Handles an `error` that occurred when the store at `path` was opened. If it is a report of damage by SQLite, and a
-/// check finds no damage or fails, returns another error. Otherwise returns `error`.
+/// Handles an `error` that occurred when the store at `path` was opened. If SQLite reports damage, but a check finds no
+/// damage or fails, returns another error. Otherwise returns `error`.
 pub(crate) fn judge_opening(path: &Path, error: Error) -> Error {
     if code(&error) != Some(DatabaseCorrupt) {
         return error;

@@ -24,8 +24,8 @@ const BACKUPS_KEPT: usize = 2;
 
 struct Migration {
     sql: &'static str,
-    /// After the migration, a program may read the file only if it knows this schema version. To write the file, it
-    /// must know `min_writer`.
+    /// After the migration, a program may read the file only if it knows this schema version. To write the file, a
+    /// program must know `min_writer`.
     min_reader: i32,
     min_writer: i32,
 }
@@ -61,8 +61,8 @@ const ROW_SUMS: Migration =
     Migration { sql: include_str!("../../migrations/0013_row_sums.sql"), min_reader: 1, min_writer: 1 };
 const AUTHORS: Migration =
     Migration { sql: include_str!("../../migrations/0014_authors.sql"), min_reader: 1, min_writer: 1 };
-/// The same migrations for `owner.db`, beginning with [`SESSIONS`]. Their versions are higher, because they
-/// come after the migration [`REGISTRY`] there.
+/// The same migrations for `owner.db`, beginning with [`SESSIONS`]. In `owner.db`, the versions of these migrations are
+/// higher, because they come after the migration [`REGISTRY`].
 const OWNER_SESSIONS: Migration = Migration { min_reader: 2, min_writer: 2, ..SESSIONS };
 const OWNER_CONTEXT: Migration = Migration { min_reader: 2, min_writer: 2, ..CONTEXT };
 const OWNER_QUARTERS: Migration = Migration { min_reader: 2, min_writer: 2, ..QUARTERS };
@@ -247,8 +247,8 @@ pub(crate) fn may_write(transaction: &Connection, flavour: Flavour) -> Result<()
 /// Copies the file into a folder beside it, and removes all but the last two copies. Called before a migration changes
 /// the file.
 ///
-/// A copy gets its name only when it is complete. Only one process at a time makes a copy, so an unfinished
-/// copy that is already there was left by a process that died.
+/// A copy gets its name only when it is complete. Only one process at a time makes a copy, so any unfinished copy was
+/// left by a process that died.
 fn back_up(connection: &Connection, path: &Path, version: i32) -> Result<()> {
     let folder = backups_folder(path);
     private::create_dir(&folder)?;

@@ -69,7 +69,7 @@ struct Idle {
     since: Instant,
 }
 
-/// A lent connection. It returns to the pool when this value is dropped.
+/// A lent connection. The connection returns to the pool when this value is dropped.
 pub(crate) struct LentConnection<'a> {
     readers: &'a Readers,
     /// `None` only while the value is being dropped.
@@ -92,8 +92,8 @@ impl Readers {
         Turn { _permit: permit.expect("nothing closes the semaphore") }
     }
 
-    /// Returns an idle connection, or a new connection if none is idle. Statements on it fail as soon as its snapshot
-    /// is too old.
+    /// Returns an idle connection, or a new connection if none is idle. Statements on the connection fail as soon as
+    /// its snapshot is too old.
     pub fn lend(&self, turn: Turn) -> Result<LentConnection<'_>> {
         let idle = lock(&self.idle).pop();
         let lent = idle.map_or_else(|| self.open(), Ok)?;

@@ -1,11 +1,11 @@
 //! Checksums of the rows that belong to memories and threads, such as paths, summaries and turns.
 //!
-//! A sum covers one row. If several rows belong to another row, one sum covers all of them together, so a row that was
-//! moved elsewhere is noticed too. Triggers of the schema remove a sum when a covered row changes
+//! A sum covers one row. If several rows belong to another row, one sum covers all rows of this group, so a row that
+//! was moved elsewhere is noticed too. Triggers of the schema remove a sum when a covered row changes
 //! (`migrations/0013_row_sums.sql`), and the idle worker computes missing sums. While a sum is missing, damage is not
 //! noticed.
 //!
-//! There are no sums for caches, counters and leases, and for data that can be read again from another place.
+//! Caches, counters and leases have no sums, nor does data that can be read again from another place.
 
 use std::collections::HashMap;
 
@@ -191,8 +191,8 @@ const STRAY: &[&str] = &[
      JOIN threads t ON t.seq = u.thread JOIN sessions s ON s.seq = t.session WHERE s.owner <> b.owner",
 ];
 
-/// Returns the number of damaged rows. It counts sums that differ from their rows or have no rows, and rows with
-/// another owner than the session or memory that they belong to.
+/// Returns the number of damaged rows. The number includes sums that differ from their rows or have no rows, and rows
+/// with another owner than the session or memory that they belong to.
 pub(super) fn damaged(connection: &Connection) -> Result<usize> {
     let mut damaged = 0;
     for sql in STRAY {

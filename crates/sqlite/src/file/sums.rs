@@ -1,5 +1,5 @@
-//! Checksums of memories' rows and of vectors. Damage inside them is noticed by these sums. A text has a separate hash
-//! in its row.
+//! Checksums of memories' rows and of vectors. Damage to a row or a vector is noticed by its sum. A text has a separate
+//! hash in its row.
 //!
 //! A sum is computed right after the row was written, from the values that are read back. A row that another program
 //! wrote has no sum until the idle worker computes it. Until then, damage to the row is not noticed.
@@ -12,13 +12,13 @@ use crate::error::Result;
 use crate::read::parts;
 
 /// The column of [`COLUMNS`] with the row's sum, which may be NULL. The sum covers the columns before it, except the
-/// row number, the text, and the name of the session, which is in another row. It also covers the two columns after it,
-/// the author and the visibility. Their default values are left out, because rows from before these columns existed
-/// have these values.
+/// row number, the text, and the name of the session, which is in another row. The sum also covers the two columns
+/// after it, the author and the visibility. The default values of these two columns are left out, because rows from
+/// before the columns existed have these values.
 const SUM: usize = 24;
 
-/// The column of [`COLUMNS`] with the owner. This column names a part. Only the tenant in it is covered here, because
-/// the author and the visibility are covered by their own columns.
+/// The column of [`COLUMNS`] with the owner. This column names a part. The sum takes only the tenant from this column,
+/// because the author and the visibility have columns of their own.
 const OWNER: usize = 21;
 
 /// A checksum: the first 16 bytes of a BLAKE3 hash.
@@ -89,7 +89,7 @@ fn vector_sum(row: &Row<'_>) -> rusqlite::Result<Sum> {
     sum(row, 0..3)
 }
 
-/// Returns the sum of the given columns. It covers the types and lengths of the values too.
+/// Returns the sum of the given columns. The sum covers the types and lengths of the values too.
 pub(super) fn sum(row: &Row<'_>, columns: impl Iterator<Item = usize>) -> rusqlite::Result<Sum> {
     let mut hasher = blake3::Hasher::new();
     for column in columns {

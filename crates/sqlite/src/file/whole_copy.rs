@@ -1,4 +1,4 @@
-//! Makes, checks and adapts copies of whole stores, and puts them in place. They are used for backups of an
+//! Makes, checks and adapts copies of whole stores, and puts them in place. Such copies are used for backups of an
 //! installation.
 
 use std::collections::HashSet;
@@ -65,8 +65,8 @@ impl SqliteStore {
         .await
     }
 
-    /// Adapts the store at `path`, which came from elsewhere. No process may have it open. Brings its schema up to
-    /// date. If everything in it belongs to a single other owner, gives it to `owner`.
+    /// Adapts the store at `path`, which came from elsewhere. No process may have it open. Brings the schema of the
+    /// store up to date. If everything in the store belongs to a single other owner, gives it to `owner`.
     ///
     /// Errors with [`Kind::BadInput`] if the file has triggers, views or virtual tables that a store doesn't have.
     pub async fn settle(path: &Path, flavour: Flavour, owner: &TenantId) -> error::Result<()> {
@@ -84,7 +84,8 @@ impl SqliteStore {
     }
 
     /// Moves the store `staged`, which no process has open, to `path` on the same file system, in one step. If there is
-    /// a store already, it is kept as `kept`. Processes that have it open use the new store from their next call on.
+    /// a store already, it is kept as `kept`. Processes that have the old store open use the new store from their next
+    /// call on.
     ///
     /// Errors with [`Kind::Busy`] if other processes read or write the present store during the whole time that a
     /// writer waits.

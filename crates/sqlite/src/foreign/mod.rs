@@ -1,9 +1,9 @@
 //! Reads the memories of a backup, which is an untrusted file.
 //!
-//! A backup can come from anywhere. It is opened read-only, and only its plain tables are read. Its triggers, views,
-//! virtual tables and computed columns never run. Its tables are checked for damage before they are read. Memories are
-//! read one page at a time, so that even a large file takes little memory. A memory that is not valid, or is longer
-//! than the write path admits, is left out and counted.
+//! A backup can come from anywhere. So a backup is opened read-only, and only its plain tables are read. Triggers,
+//! views, virtual tables and computed columns of a backup never run. The tables are checked for damage before they are
+//! read. Memories are read one page at a time, so that even a large file takes little memory. A memory that is not
+//! valid, or is longer than the write path admits, is left out and counted.
 //!
 //! Ids, times and kinds are taken from the file as they are. A provenance that is too trusted for the memory's speaker
 //! is lowered.
@@ -41,8 +41,8 @@ const PAGE: (usize, usize) = (500, 8 << 20);
 /// arguments, but subjects of commits can be longer.
 const LONGEST_NAME: usize = 4096;
 
-/// The maximum number of references that are read for a memory. The same limit applies to its files and parents.
-/// Arbitrary: a commit that changes a whole tree has about this many files.
+/// The maximum number of references that are read for a memory. The same limit applies to the files and the parents of
+/// a memory. Arbitrary: a commit that changes a whole tree has about this many files.
 const MOST_BESIDE: usize = 10_000;
 
 /// The latest time a memory can have: the end of the year 9999.
@@ -291,7 +291,8 @@ impl BackupReader {
         self.beside(memory).map(Some)
     }
 
-    /// Returns the memory in the row `seq`; `None` if it belongs to another owner, is too long, or is not valid.
+    /// Returns the memory in the row `seq`; `None` if the memory belongs to another owner, is too long, or is not
+    /// valid.
     fn at(&self, seq: i64) -> Result<Option<ForeignMemory>> {
         let sql = format!(
             "SELECT 1 FROM memories m LEFT JOIN sessions s ON s.seq = m.session

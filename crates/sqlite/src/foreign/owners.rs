@@ -33,9 +33,9 @@ impl Owners {
     }
 }
 
-/// Returns whose memories are read. If there is only one tenant, or only one author with private memories, they are
-/// chosen; otherwise the tenant and the reader of the scope. Then makes the connection show only memories of these, and
-/// nothing private of others.
+/// Returns the owners whose memories are read. The tenant is the only tenant of the backup, or the tenant of the scope
+/// if the backup has several. The author is the only author with private memories, or the reader of the scope.
+/// Afterwards, the connection shows only memories of the chosen owners, and nothing private of others.
 pub(super) fn owners(connection: &Connection, scope: &Scope) -> Result<Owners> {
     read_owners(connection, scope).map_err(|error| match damage::is_reported(&error) {
         true => Error::bad_input("the backup is damaged: it doesn't say whose memories it has")

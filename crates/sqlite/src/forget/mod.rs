@@ -33,8 +33,8 @@ pub(crate) use select::selected_row;
 use select::{IS_DERIVED, select, select_own, with_derived};
 
 /// The maximum number of memories that one transaction forgets or restores. Such a transaction takes a quarter of a
-/// second. More memories need several transactions. If one of these fails, or the process dies, the memories of the
-/// earlier transactions stay recorded under the operation's id, and a repeated call continues.
+/// second. More memories need several transactions. If one of these transactions fails, or the process dies, the
+/// memories of the earlier transactions stay recorded under the operation's id, and a repeated call continues.
 const AT_ONCE: usize = if cfg!(test) { 3 } else { FORGOTTEN_AT_ONCE };
 
 /// The kind of an operation whose memories are not all purged yet.

@@ -1,9 +1,9 @@
 //! Removes forgotten memories for good: their rows, index entries and vectors, the automatic backups, and the
 //! bytes on disk.
 //!
-//! A purge first sets the tombstones of its memories and records that it has begun. Then it removes the memories in
-//! short transactions, so that others can write in between. If the process of a purge dies, its memories stay
-//! forgotten, and the next purge or an idle server finishes the removal.
+//! A purge first sets the tombstones of its memories and records that it has begun. After that, the purge removes the
+//! memories in short transactions, so that others can write in between. If the process of a purge dies, its memories
+//! stay forgotten, and the next purge or an idle server finishes the removal.
 
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -250,8 +250,8 @@ fn forget_names(connection: &Connection, scope: &Scope) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Merges parts of the text index. This drops entries that were only marked as deleted. Returns whether there is more
-/// to merge.
+/// Merges parts of the text index. The merge drops entries that were only marked as deleted. Returns whether there is
+/// more to merge.
 fn merge(connection: &Connection, pages: i64) -> Result<bool> {
     let before = connection.total_changes();
     configure(connection, "merge", pages)?;

@@ -16,8 +16,8 @@ use crate::read::parts;
 use tiro_base::scope::Scope;
 use tiro_store::Selection;
 
-/// Records the memory that summarises each session of `rows`. These sessions are about to be forgotten because
-/// of their age.
+/// Records the memory that summarises each session of `rows`. The sessions are about to be forgotten because of their
+/// age.
 pub(super) fn retire(connection: &Connection, rows: &[SelectedRow]) -> Result<()> {
     for session in sessions_of(rows) {
         connection

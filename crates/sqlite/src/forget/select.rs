@@ -216,8 +216,8 @@ fn select_in(
 pub(super) const IS_DERIVED: &str = "(m.provenance = 'derived' OR m.kind = 'conversation')";
 
 /// Adds to `rows` the memories within `reach` that are derived from a memory in `rows`, directly or through others.
-/// They are added whether or not the reader sees them. Returns all rows, in the order in which their memories were
-/// stored.
+/// Such memories are added whether or not the reader sees them. Returns all rows, in the order in which their memories
+/// were stored.
 pub(super) fn with_derived(
     connection: &Connection,
     scope: &Scope,

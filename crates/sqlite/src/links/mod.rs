@@ -317,8 +317,8 @@ impl SqliteStore {
     }
 }
 
-/// Returns the replaced commits among `commits`. Each comes with the last living commit in its chain of replacements,
-/// and the first chunk of that commit.
+/// Returns the replaced commits among `commits`. Each commit comes with the last living commit in its chain of
+/// replacements, and the first chunk of that commit.
 pub(crate) fn stand_ins(
     connection: &Connection,
     scope: &Scope,

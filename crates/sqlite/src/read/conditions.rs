@@ -132,7 +132,7 @@ impl Conditions {
     }
 }
 
-/// Returns the SQL condition that the row `x`, the stash row of the memory `m`, is not expired. It also counts as
+/// Returns the SQL condition that the row `x`, the stash row of the memory `m`, is not expired. A memory also counts as
 /// expired if it was stashed only because no summary covered it, and a summary covers it now.
 pub(crate) fn unexpired(Expiry { now, made_before }: Expiry) -> String {
     // The two times are numbers, so they can be a part of the SQL text.

@@ -334,7 +334,7 @@ fn commit_ids(connection: &Connection, scope: &Scope, commit: i64) -> Result<Vec
 /// Returns the sessions that led to the commit and have memories in the scope, the likeliest first, each with
 /// the confidence in its link.
 ///
-/// A session that an agent saved itself has no tool calls as evidence. It is linked, with the lowest
+/// A session that an agent saved itself has no tool calls as evidence. Such a session is linked, with the lowest
 /// confidence, if a parent of the commit was checked out in it.
 pub(crate) fn conversations(
     connection: &Connection,
@@ -410,7 +410,7 @@ pub(crate) fn memory(row: &Row<'_>) -> rusqlite::Result<Memory> {
     })
 }
 
-/// Reads the author of a memory. This is the tenant if the column is empty.
+/// Reads the author of a memory. The author is the tenant if the column is empty.
 fn author(row: &Row<'_>) -> rusqlite::Result<AuthorId> {
     let named: Option<String> = row.get(25)?;
     named.map_or_else(

@@ -1,11 +1,11 @@
-//! The parts of a store. One part has the shared memories of the tenant; each author can have a part with private
-//! memories.
+//! The parts of a store. A store has one part with the shared memories of the tenant; each author can have a part with
+//! private memories.
 //!
-//! The column `owner` of a row names its part (`migrations/0014_authors.sql`). It contains the tenant, or the tenant
-//! and an author. So an SQL statement that names only the tenant can't find private rows, even if its author forgot
-//! about them. There are two ways to see both parts:
+//! The column `owner` of a row names its part (`migrations/0014_authors.sql`). The column contains the tenant, or the
+//! tenant and an author. So an SQL statement that names only the tenant can't find private rows, even if the programmer
+//! forgot about them. Statements see both parts in two ways:
 //!
-//! - A read gets views that shadow the tables on its connection ([`show`]). They contain the shared rows and the
+//! - A read gets views that shadow the tables on its connection ([`show`]). The views contain the shared rows and the
 //!   private rows of the reader, as if all rows were the tenant's. The views are made within the snapshot and disappear
 //!   with it. A store without private rows, as on one's own machine, gets no views.
 //! - A write names the part that it changes: the part of a draft ([`of_draft`]), the part of a session
@@ -32,7 +32,7 @@ pub(crate) const BETWEEN: char = '\u{1f}';
 /// The key in `meta` that exists if the store has, or had, private rows.
 const MARK: &str = "private";
 
-/// The tables with an owner. Their views contain the rows of the parts that the reader sees.
+/// The tables with an owner. The views of these tables contain the rows of the parts that the reader sees.
 const OWNED: &[&str] =
     &["session_aliases", "commit_ids", "purged", "summaries", "statements", "stashed", "blobs"];
 
@@ -63,8 +63,8 @@ pub(crate) fn private(scope: &Scope) -> String {
     private_of(&scope.tenant, &scope.reader)
 }
 
-/// Returns the name of the part for rows that the reader stores for its own use. If the reader is the tenant, this is
-/// the shared part.
+/// Returns the name of the part for rows that the reader stores for its own use. If the reader is the tenant, the part
+/// is the shared one.
 pub(crate) fn own(scope: &Scope) -> String {
     if scope.is_own() { scope.tenant.as_str().to_owned() } else { private(scope) }
 }
@@ -201,8 +201,8 @@ fn in_part(connection: &Connection, owner: &str, name: &SessionId) -> Result<Opt
         .optional()?)
 }
 
-/// Returns the row of the session whose name (not an alias) is `name`. This is the reader's private session, if there
-/// is one, or a shared session.
+/// Returns the row of the session whose name (not an alias) is `name`. The session is the reader's private session, if
+/// there is one, or a shared session.
 pub(crate) fn session_called(
     connection: &Connection,
     scope: &Scope,
@@ -291,8 +291,8 @@ pub(crate) fn row_of(connection: &Connection, scope: &Scope, id: &str) -> Result
     Ok(None)
 }
 
-/// Returns the rows that are private to others. They are forgotten together with their sources, but not reported to the
-/// reader.
+/// Returns the rows that are private to others. Such rows are forgotten together with their sources, but not reported
+/// to the reader.
 pub(crate) fn hidden(
     connection: &Connection,
     scope: &Scope,
@@ -367,7 +367,7 @@ mod tests {
         }
     }
 
-    /// A tenant with the name of a part would read what somebody else keeps private.
+    /// A tenant whose name is the name of a part would read somebody else's private memories.
     #[tokio::test]
     async fn nobody_calls_himself_a_part_of_the_store() {
         let folder = tempfile::tempdir().unwrap();

@@ -14,7 +14,7 @@ use tiro_base::memory::{Memory, MemoryKey, marked};
 use tiro_base::scope::{Scope, SessionId, Sessions};
 use tiro_store::{About, SessionRow};
 
-/// The title of the session `s`. This is the title that the client gave it or, if there is none, the title of the
+/// The title of the session `s`. The title is the one that the client gave or, if there is none, the title of the
 /// memory that summarises the session.
 pub(super) const TITLE: &str = "coalesce(nullif(trim(s.title), ''), (
     SELECT c.title FROM memories c

@@ -1,4 +1,4 @@
-//! The ledger of spending on models. It is in `owner.db`, because its limits apply to all projects together.
+//! The ledger of spending on models. The ledger is in `owner.db`, because its limits apply to all projects together.
 //!
 //! The transaction that checks the limits also reserves the highest possible cost of a call. After the call, its real
 //! cost replaces the reservation. So concurrent processes can't exceed a limit together. An amount that may have been
@@ -170,7 +170,7 @@ fn counted_day(connection: &Connection, today: i64) -> Result<i64> {
     Ok(day)
 }
 
-/// Moves spending that was recorded on later days, because a clock was ahead, to `day`.
+/// Moves to `day` the spending of later days, which was recorded by a clock that was ahead.
 fn count_today(connection: &Connection, day: i64) -> Result<()> {
     connection.execute(
         "INSERT INTO spending

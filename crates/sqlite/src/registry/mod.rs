@@ -1,5 +1,5 @@
-//! The registry in `owner.db`. It has the owner's projects, the directories where they were seen, the ledger of
-//! spending, and the installation's secret.
+//! The registry in `owner.db`. The registry has the owner's projects, the directories where they were seen, the ledger
+//! of spending, and the installation's secret.
 //!
 //! Each owner has an `owner.db`, so its tables of projects and spending have no column for the owner.
 
@@ -91,8 +91,8 @@ impl SqliteRegistry {
             .await
     }
 
-    /// Returns an empty registry in memory. It is called `name` within this process, and disappears when the process
-    /// ends.
+    /// Returns an empty registry in memory. The registry is called `name` within this process, and disappears when the
+    /// process ends.
     pub fn blank(owner: &TenantId, name: &str) -> Result<SqliteRegistry> {
         let store = SqliteStore::blank(name, Flavour::Owner, ProjectId::owner_wide())?;
         Ok(SqliteRegistry::of(store, owner))

@@ -1,5 +1,5 @@
-//! Reads, each in one snapshot, the candidates of a search with the data that ranking needs, and the memories that
-//! replaced others.
+//! Reads the candidates of a search with the data that ranking needs, and the memories that replaced others. Each of
+//! these two reads uses one snapshot.
 
 use std::collections::BTreeMap;
 
@@ -119,7 +119,7 @@ impl Parts {
     }
 }
 
-/// Searches by words. Uses the weights of the query if it has any.
+/// Searches by words. Uses the weights of the query if the query has weights.
 fn words(
     inner: &Inner,
     connection: &Connection,

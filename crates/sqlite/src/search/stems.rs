@@ -16,8 +16,8 @@ pub(crate) struct CommonTerms {
 }
 
 impl CommonTerms {
-    /// Returns the stems of each of `terms`, as computed by the tokenizer of the index. For this, the terms are
-    /// inserted into a temporary index, which is rolled back afterwards.
+    /// Returns the stems of each of `terms`, as computed by the tokenizer of the index. To compute the stems, the terms
+    /// are inserted into a temporary index, which is rolled back afterwards.
     pub(super) fn stems(&mut self, terms: &[&String]) -> Result<Vec<Vec<String>>> {
         if self.stemmer.is_none() {
             let connection = Connection::open_in_memory()?;

@@ -13,8 +13,8 @@ use tiro_base::memory::{Group, Kind, MemoryKey};
 use tiro_base::scope::{Scope, TenantId};
 use tiro_store::{ChunkKey, DenseCandidate};
 
-/// The label of the chunks of long answers. These chunks have a separate list of hits, because they would fill the list
-/// of messages. The labels of other chunks are the numbers of their groups.
+/// The label of the chunks of long answers. The chunks of long answers have a separate list of hits, because they would
+/// fill the list of messages. The labels of other chunks are the numbers of their groups.
 const ANSWERS: usize = Group::ALL.len();
 
 /// The number of vector spaces that a process caches: one for prose and one for code.
@@ -28,7 +28,7 @@ const THREADS: usize = 2;
 pub(crate) struct VectorCaches(Vec<VectorCache>);
 
 impl VectorCaches {
-    /// Returns the cache of `space`. It is empty if the space was not searched lately.
+    /// Returns the cache of `space`. The cache is empty if the space was not searched lately.
     pub(crate) fn of(&mut self, space: &str) -> &mut VectorCache {
         let known = self.0.iter().position(|cache| cache.space == space);
         let cache = match known {
@@ -43,8 +43,8 @@ impl VectorCaches {
     }
 }
 
-/// The codes of all living chunks with a vector of `space`, separately for each part of the store. They include the
-/// changes in the log up to the number `seen`.
+/// The codes of all living chunks with a vector of `space`, separately for each part of the store. The codes include
+/// the changes in the log up to the number `seen`.
 #[derive(Default)]
 pub(crate) struct VectorCache {
     space: String,
@@ -147,7 +147,7 @@ impl VectorCache {
         Ok(())
     }
 
-    /// Adds chunks of living memories, of all parts of the store. `which` is the SQL condition that selects them.
+    /// Adds chunks of living memories, of all parts of the store. `which` is the SQL condition that selects the chunks.
     fn load(
         &mut self,
         connection: &Connection,

@@ -49,8 +49,8 @@ pub(crate) fn read(inner: &Inner, connection: &Connection, terms: &[Term]) -> Re
     Ok(Vocabulary { documents, counts })
 }
 
-/// Returns how many documents contain the rarest of `stems`. This is an upper bound for the number of documents with
-/// the phrase of these stems. Counting these exactly would take as long as a search.
+/// Returns how many documents contain the rarest of `stems`. The result is an upper bound for the number of documents
+/// with the phrase of these stems. Counting these exactly would take as long as a search.
 fn least(stems: &[String], mut documents_of: impl FnMut(&str) -> Result<i64>) -> Result<i64> {
     let mut least = None;
     for stem in stems {
@@ -112,8 +112,8 @@ fn words(text: &str) -> HashSet<String> {
     words.map(str::to_lowercase).collect()
 }
 
-/// Returns the approximate number of documents. This is the number of the last chunk, because only few chunks are ever
-/// removed.
+/// Returns the approximate number of documents. The result is the number of the last chunk, because only few chunks are
+/// ever removed.
 pub(crate) fn documents(connection: &Connection) -> Result<i64> {
     let sql = "SELECT coalesce(max(seq), 0) FROM chunks";
     Ok(connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?)

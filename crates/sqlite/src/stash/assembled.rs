@@ -114,7 +114,8 @@ mod tests {
     use tiro_base::scope::{ProjectId, TenantId};
     use tiro_store::Flavour;
 
-    /// It was skipped if another call of the process was just writing; then stashing reported that it freed no tokens.
+    /// The record was once skipped while another call of the process was writing, so stashing reported that no tokens
+    /// were freed.
     #[tokio::test]
     async fn a_context_is_recorded_also_while_another_call_writes() {
         let folder = tempfile::tempdir().unwrap();

@@ -49,8 +49,8 @@ impl SqliteStore {
     }
 
     /// Gives unused pages of the file back to the file system, if they are more than a quarter of the file. Returns by
-    /// how many bytes the file is smaller. This is 0 if there were few unused pages, or if another process uses the
-    /// file.
+    /// how many bytes the file is smaller. The number is 0 if there were few unused pages, or if another process uses
+    /// the file.
     pub async fn vacuum(&self, scope: &Scope) -> error::Result<u64> {
         /// The file is rewritten only if more than one in this many pages is unused.
         const FEW: i64 = 4;
@@ -109,7 +109,7 @@ impl SqliteStore {
     }
 }
 
-/// Returns the times that are used for removing texts. They lie a week before `now` and `made_before`.
+/// Returns the times that are used for removing texts. These times lie a week before `now` and `made_before`.
 fn before_grace(now: Millis, made_before: Millis) -> (Millis, Millis) {
     (now.saturating_sub(GRACE), made_before.saturating_sub(GRACE))
 }

@@ -173,7 +173,8 @@ fn gone(id: &MemoryId) -> Error {
         .hint("nothing was stashed; leave that segment out")
 }
 
-/// Puts a memory into the stash, or changes its terms if it is already there. Returns whether it is new in the stash.
+/// Puts a memory into the stash, or changes its terms if it is already there. Returns whether the memory is new in the
+/// stash.
 fn put(connection: &Connection, stashing: &Stashing, row: &Row, is_given: bool, now: Millis) -> Result<bool> {
     let holds_out = stashing.cause.holds_out();
     let is_new = connection

@@ -136,7 +136,7 @@ impl SqliteStore {
     }
 
     /// Like [`SqliteStore::write_lightly`], but also passes to `work` the hits and misses that are not stored yet. If
-    /// `work` succeeds, they count as stored.
+    /// `work` succeeds, these hits and misses count as stored.
     async fn write_counting<T: Send + 'static>(
         &self,
         scope: &Scope,
@@ -231,7 +231,7 @@ fn pass_over(done: error::Result<()>) {
     }
 }
 
-/// Returns the hash of an answer and its key.
+/// Returns a hash that covers an answer and its key.
 fn seal(key: &[u8; 32], body: &str) -> String {
     blake3::keyed_hash(key, body.as_bytes()).to_hex()[..SEAL].to_owned()
 }
@@ -241,7 +241,7 @@ fn sealed(key: &[u8; 32], body: &str) -> String {
     seal(key, body) + body
 }
 
-/// Returns the answer that is stored under `key`; `None` if it is damaged, or was stored without a hash.
+/// Returns the answer that is stored under `key`; `None` if the answer is damaged, or was stored without a hash.
 fn unsealed(key: &[u8; 32], stored: &str) -> Option<String> {
     let (hash, body) = stored.split_at_checked(SEAL)?;
     (hash == seal(key, body)).then(|| body.to_owned())

@@ -1,7 +1,7 @@
 //! Finds expired rows and sessions without recent messages, and counts summaries.
 //!
-//! Memories don't expire by themselves. They are kept until the user forgets them, unless the user configures a maximum
-//! age.
+//! Memories don't expire by themselves. Memories are kept until the user forgets them, unless the user configures a
+//! maximum age.
 
 use rusqlite::{Connection, params};
 

@@ -1,8 +1,8 @@
 //! Summaries of ranges of messages, and the memory that summarises a whole session.
 //!
-//! A summary is stored only if the living messages of its range are still exactly the messages that it was made of. It
-//! is removed when one of these messages is forgotten. Summaries of segments aren't indexed, since searches find their
-//! messages. The memory that summarises a whole session, of kind `conversation`, is indexed.
+//! A summary is stored only if the living messages of its range are still exactly the messages that it was made of. The
+//! summary is removed when one of these messages is forgotten. Summaries of segments aren't indexed, since searches
+//! find their messages. The memory that summarises a whole session, of kind `conversation`, is indexed.
 
 pub(super) mod cache;
 pub(super) mod housekeeping;
@@ -295,7 +295,7 @@ fn save_summary(
 
 /// The decision whether a summary must be inserted.
 enum Insertion {
-    /// The summary is not inserted, and this is the result.
+    /// The summary is not inserted, and the field has the result.
     Known(Saved),
     /// The summary is inserted for this session, with this last message.
     New(i64, i64),
@@ -405,7 +405,7 @@ fn params_of(session: i64, first: i64, last: i64, level: Level) -> [rusqlite::ty
     [session.into(), first.into(), last.into(), level.as_str().to_owned().into()]
 }
 
-/// Reads a summary. If its row is damaged, the text is marked.
+/// Reads a summary. If the summary's row is damaged, the text is marked.
 fn summary(connection: &Connection, row: &Row<'_>) -> rusqlite::Result<SummaryRow> {
     Ok(SummaryRow {
         id: columns::id(row, 0)?,

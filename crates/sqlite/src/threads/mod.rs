@@ -5,8 +5,8 @@
 //! texts of their memories, so a forgotten message has no text in the thread either. All other texts are in `blobs`,
 //! compressed.
 //!
-//! The store doesn't decide about the content of prompts. It only checks that a turn continues the thread for which it
-//! was made, and that every inline file of the ledger has a block.
+//! The store doesn't decide about the content of prompts. The store only checks that a turn continues the thread for
+//! which it was made, and that every inline file of the ledger has a block.
 
 pub(super) mod blobs;
 mod counts;

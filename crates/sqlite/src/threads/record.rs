@@ -191,7 +191,7 @@ fn add_turn(connection: &Connection, owner: &str, thread: i64, turn: &TurnRecord
     Ok(())
 }
 
-/// Returns the row of the question or the answer. Errors with `Kind::NotFound` if it isn't living.
+/// Returns the row of the question or the answer. Errors with `Kind::NotFound` if the message isn't living.
 fn living(connection: &Connection, owner: &str, id: &MemoryId) -> Result<i64> {
     match row_of(connection, owner, id)? {
         Some((seq, true)) => Ok(seq),

@@ -17,7 +17,7 @@ pub(super) enum Split {
 pub(super) struct Best {
     k: usize,
     split: Split,
-    /// The best rows of each list. The worst of them is on top of the heap.
+    /// The best rows of each list. The worst row is on top of the heap.
     heaps: Vec<BinaryHeap<Reverse<Ranked>>>,
     /// For each label, the lowest score with which a row can still enter its list.
     thresholds: [f32; MAX_GROUPS],
@@ -75,7 +75,7 @@ impl Best {
         }
     }
 
-    /// Adds the row if it is among the best rows seen so far, and returns whether it is.
+    /// Adds the row if it is among the best rows seen so far. Returns whether the row was added.
     pub(super) fn offer(&mut self, VectorRow { chunk, memory, group, .. }: VectorRow, score: f32) -> bool {
         let list = match self.split {
             Split::No => 0,

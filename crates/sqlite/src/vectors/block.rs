@@ -1,4 +1,4 @@
-//! A block of rows. It is stored by column, so that a scan reads contiguous memory.
+//! A block of rows. The block is stored by column, so that a scan reads contiguous memory.
 
 use super::VectorRow;
 use super::codes::Codes;

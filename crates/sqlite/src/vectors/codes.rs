@@ -4,15 +4,15 @@
 //! codes is a sum of integers, so it is the same on every machine and in every order of summing.
 //!
 //! A code plus 128 is stored as a byte. Each byte of a row is split into two 4-bit halves. One plane has the high
-//! halves, and another plane has the low halves, four in each 16-bit word. Both planes together take as much memory as
-//! whole bytes. The high plane alone gives an upper bound of a product: a low half is 7.5 plus a *remainder*, and the
-//! remainders contribute little. By the Cauchy–Schwarz inequality, the remainders of a row contribute at most their
-//! length times the length of the query. As a cosine, this is 0.11. But if the signs of the remainders are random, they
-//! contribute more than six standard deviations in only one row of a billion. As a cosine with 384 dimensions, six
-//! standard deviations are .035. So the bound allows for six standard deviations. With the Cauchy–Schwarz bound, four
-//! to sixteen times as many rows would have to be scored. If the remainders are longer than random ones, as in vectors
-//! with few distinct values, their signs may depend on the signs of the vector. In this case, the Cauchy–Schwarz bound
-//! is used.
+//! halves, and another plane has the low halves, four in each 16-bit word. The two planes together take as much memory
+//! as whole bytes. The high plane alone gives an upper bound of a product: a low half is 7.5 plus a *remainder*, and
+//! the remainders contribute little. By the Cauchy–Schwarz inequality, the remainders of a row contribute at most their
+//! length times the length of the query. As a cosine, this contribution is 0.11. But if the signs of the remainders are
+//! random, the remainders contribute more than six standard deviations in only one row of a billion. As a cosine with
+//! 384 dimensions, six standard deviations are .035. So the bound allows for six standard deviations. With the
+//! Cauchy–Schwarz bound, four to sixteen times as many rows would have to be scored. If the remainders are longer than
+//! random ones, as in vectors with few distinct values, their signs may depend on the signs of the vector. In this
+//! case, the Cauchy–Schwarz bound is used.
 
 use std::ops::Range;
 
@@ -55,8 +55,8 @@ pub(super) struct Codes {
     low: Vec<u16>,
     /// For each row, the factor that turns its codes into values.
     scales: Vec<f32>,
-    /// The largest squared length of the remainders of any row that is or was in this block. It is multiplied by four,
-    /// so that it is an integer.
+    /// The largest squared length of the remainders of any row that is or was in this block. The length is multiplied
+    /// by four, so that it is an integer.
     remainder: u32,
 }
 
@@ -154,7 +154,8 @@ impl Codes {
     }
 }
 
-/// A query as integers of up to 15 bits. They take no more time than 8 bits would, and lose no relevant precision.
+/// A query as integers of up to 15 bits. Integers of 15 bits take no more time than integers of 8 bits, and lose no
+/// relevant precision.
 pub(super) struct Query {
     /// One code for each dimension of a row, padded with zeros after the last dimension.
     codes: Vec<i16>,

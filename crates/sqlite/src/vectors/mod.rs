@@ -1,5 +1,5 @@
-//! Exact vector search. It scans int8 codes in memory, and then computes exact scores of the best few rows from their
-//! stored vectors.
+//! Exact vector search. The search scans int8 codes in memory, and then computes exact scores of the best few rows from
+//! their stored vectors.
 //!
 //! A process keeps one [`VectorIndex`] of the embeddings of its project's chunks, built from the f16 vectors in the
 //! database. A search scans all codes instead of following a graph. For 100,000 codes, this takes one to two
@@ -8,7 +8,7 @@
 //! with [`rescore`].
 //!
 //! A scan reads half of each code, which gives an upper bound of the score. Only rows whose bound reaches the score of
-//! the worst hit so far are scored with their whole codes. For 40 hits, this is one row in a hundred if there are
+//! the worst hit so far are scored with their whole codes. For 40 hits, one row in a hundred is scored if there are
 //! 100,000 rows, and one row in a thousand if there are a million. The hits are the same as if every row were scored
 //! (the documentation of `codes` states the probability). But a scan reads only half as much memory, and with a million
 //! rows most of its time is spent on reading. Scans that read a quarter of each code, two bits for each dimension, took
@@ -18,8 +18,8 @@
 //! 410 bytes. Equal scores are ordered by chunk id, so the result depends neither on the order of the rows nor on the
 //! number of threads.
 //!
-//! The index doesn't load or update itself: the storage engine loads it and applies the changes of other processes. It
-//! doesn't know about kinds and scopes; it has only a label for each row, and filters.
+//! The index doesn't load or update itself: the storage engine loads it and applies the changes of other processes. The
+//! module doesn't know about kinds and scopes; it has only a label for each row, and filters.
 
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
@@ -73,10 +73,10 @@ pub struct Hit {
 pub enum Filter<'a> {
     /// Every row.
     All,
-    /// The rows of these chunks. The chunks must be in ascending order. Unknown and repeated chunks are skipped. This
-    /// is faster than a scan if fewer than a tenth of the rows are listed.
+    /// The rows of these chunks. The chunks must be in ascending order. Unknown and repeated chunks are skipped. Such a
+    /// search is faster than a scan if fewer than a tenth of the rows are listed.
     Chunks(&'a [i64]),
-    /// The rows for which this function returns true. It is called in no particular order, and only for rows
+    /// The rows for which this function returns true. The function is called in no particular order, and only for rows
     /// that would otherwise be hits.
     Where(&'a (dyn Fn(&VectorRow) -> bool + Sync)),
 }
@@ -272,8 +272,8 @@ impl VectorIndex {
 
 /// Orders hits by the exact dot product of `query` with their stored vectors, and keeps the best `k`.
 ///
-/// `vector_of` returns the [encoded](encode_f16) vector of a chunk. If it returns `None`, or a vector with another
-/// length than the query, the hit is left out.
+/// `vector_of` returns the [encoded](encode_f16) vector of a chunk. If `vector_of` returns `None`, or a vector with
+/// another length than the query, the hit is left out.
 ///
 /// # Errors
 ///

@@ -8,7 +8,8 @@ use crate::vectors::{decode_f16, encode_f16};
 use tiro_base::error;
 use tiro_base::scope::Scope;
 
-/// The maximum number of embeddings that are kept for an owner. Arbitrary: with 1,536 numbers each, they take 60 MB.
+/// The maximum number of embeddings that are kept for an owner. Arbitrary: this many embeddings of 1,536 numbers take
+/// 60 MB.
 const MOST: i64 = 20_000;
 
 impl SqliteStore {

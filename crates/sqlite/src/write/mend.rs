@@ -12,7 +12,7 @@ use tiro_base::memory::MemoryKey;
 use tiro_base::scope::Scope;
 use tiro_store::Mended;
 
-/// The number of memories that one step indexes again. Other writers wait about fifty milliseconds for a step.
+/// The number of memories that one step indexes again. A step makes other writers wait about fifty milliseconds.
 const MEMORIES: i64 = 100;
 
 impl SqliteStore {
@@ -83,8 +83,8 @@ fn requeue(connection: &Connection, chunk: i64) -> Result<bool> {
     Ok(true)
 }
 
-/// The longest text that is indexed again, in bytes. There is a limit because the text is loaded as a whole, and
-/// earlier versions didn't limit texts.
+/// The longest text that is indexed again, in bytes. Longer texts can exist, because earlier versions did not limit
+/// texts; indexing loads the whole text into memory.
 const LONGEST: i64 = 16 << 20;
 
 /// Returns the next living memories after `last` that have chunks without a row in the text index, each with the number

@@ -1,4 +1,4 @@
-//! Stores memories. Their rows, index entries and vectors are written in one transaction.
+//! Stores memories. The rows, index entries and vectors of the memories are written in one transaction.
 
 mod authors;
 pub(super) mod chunks;

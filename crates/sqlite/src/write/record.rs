@@ -79,8 +79,8 @@ fn repair(connection: &Connection, owner: &str, id: &MemoryId, hash: &[u8; 32], 
     Ok(())
 }
 
-/// Returns whether all of `ids` are stored and not forgotten. This is required because a derived memory doesn't outlive
-/// its sources.
+/// Returns whether all of `ids` are stored and not forgotten. A derived memory needs all its sources, because it
+/// doesn't outlive them.
 ///
 /// A private memory may have shared sources. A shared memory may have sources that are private to its writer.
 pub(super) fn are_living(connection: &Connection, scope: &Scope, ids: &[MemoryId]) -> Result<bool> {

@@ -1,9 +1,9 @@
 //! Indexes again, in bounded steps, memories that an earlier version of the program indexed.
 //!
 //! Rows of the text index can't be read, so a row is made again from its memory. An old row has only the words of the
-//! memory, but no exact forms of identifiers, no stems, and no pairs of characters. Rows that would get none of these
-//! are not changed. Forgotten memories are not changed either; if they are restored, they are found only by their
-//! words.
+//! memory, but no exact forms of identifiers, no stems, and no pairs of characters. Rows that would get no such
+//! additions are not changed. Forgotten memories are not changed either; if they are restored, they are found only by
+//! their words.
 
 use rusqlite::{Connection, OptionalExtension, Row};
 
@@ -26,7 +26,7 @@ const COLUMNS: &str =
     "m.seq, (SELECT count(*) FROM chunks c WHERE c.memory = m.seq), m.session, m.ordinal, m.kind,
     m.role, m.speaker, m.title, m.topic, m.path, m.time, m.text, m.indexed";
 
-/// The number of chunks that one step checks. Other writers wait about fifty milliseconds for a step.
+/// The number of chunks that one step checks. A step makes other writers wait about fifty milliseconds.
 const CHUNKS: i64 = 300;
 
 impl SqliteStore {

@@ -24,8 +24,8 @@ struct Turn {
 }
 
 /// Indexes the living messages of the session whose ordinals are in `places`, with their neighbours as context.
-/// Messages that are already indexed are indexed again. For messages before `new`, this is done only for chunks with a
-/// context, because a new neighbour doesn't change the other chunks.
+/// Messages that are already indexed are indexed again. For messages before `new`, only chunks with a context are
+/// indexed again, because a new neighbour doesn't change the other chunks.
 pub(crate) fn index_turns(connection: &Connection, session: i64, places: Range<i64>, new: i64) -> Result<()> {
     let turns = turns_around(connection, session, &places)?;
     index_among(connection, &turns, Rows { new, only_outdated: false }, |turn| places.contains(&turn.ordinal))

@@ -3,9 +3,9 @@
 use crate::tuning::TRUSTED;
 use tiro_base::memory::Millis;
 
-/// Returns by how many milliseconds `now` is later than `newest`, the latest time in a store, if this difference is too
-/// large for a pause between two uses of the store. Otherwise returns `None`. If the difference is too large, the clock
-/// may have jumped, and nothing is removed because of its age. An empty store has no `newest`, and nothing to remove.
+/// Returns the milliseconds from `newest`, the latest time in a store, to `now`, if there are more than [`TRUSTED`]. In
+/// this case, the clock may have jumped, and nothing is removed because of its age. Returns `None` for a shorter time,
+/// which may be a pause between two uses of the store. An empty store has no `newest`, and nothing to remove.
 pub fn ahead(newest: Option<Millis>, now: Millis) -> Option<Millis> {
     newest.map(|newest| now.saturating_sub(newest)).filter(|ahead| *ahead > TRUSTED)
 }

@@ -15,7 +15,7 @@ pub struct Held<'a> {
     pub expires: Millis,
 }
 
-/// Returns whether `asker` may take or renew the lease at `now`. This is allowed if the lease is free, is held by
+/// Returns whether `asker` may take or renew the lease at `now`. `asker` may do so if the lease is free, is held by
 /// `asker`, has ended, or ends later than any valid lease.
 pub fn may_take(held: Option<Held<'_>>, asker: &str, now: Millis) -> bool {
     let Some(held) = held else { return true };

@@ -65,7 +65,7 @@ pub enum Next {
     Wait,
     /// It may be taken.
     Take,
-    /// It counts as failed, because the process that made the last allowed try died.
+    /// The entry counts as failed, because the process that made the last allowed try died.
     GiveUp,
 }
 

@@ -99,7 +99,7 @@ pub fn refusal(limits: &SpendLimits, most: Money, before: [Money; 5]) -> Option<
     })
 }
 
-/// The maximum number of days that the ledger may be ahead of today. If it is further ahead, it was written with a
+/// The maximum number of days that the ledger may be ahead of today. A ledger that is further ahead was written with a
 /// wrong clock. Arbitrary.
 pub const FARTHEST: i64 = 7;
 
@@ -119,7 +119,7 @@ pub fn day(known: Option<i64>, today: i64) -> i64 {
 pub struct Settled {
     /// How many calls to add.
     pub calls: i64,
-    /// How many failed calls to add. This is -1 if the call succeeded but was already counted as failed.
+    /// How many failed calls to add. The number is -1 if the call succeeded but was already counted as failed.
     pub failed: i64,
     /// How much to add to the amount spent.
     pub spent: Money,

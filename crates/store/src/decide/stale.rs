@@ -19,7 +19,7 @@ pub fn outcome(stored: Option<KnownMemory>, is_purged: bool) -> Option<Outcome> 
 /// A memory that is stored under an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KnownMemory {
-    /// Whether its text is the same as the text to write.
+    /// Whether the text of the stored memory is the same as the text to write.
     pub is_same: bool,
     /// Whether it is forgotten.
     pub is_forgotten: bool,
@@ -39,7 +39,7 @@ pub struct Standing {
 /// The effect of a new memory that summarises a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standin {
-    /// It is the first summary of the session.
+    /// The summary is the first of the session.
     First,
     /// It replaces the stored summary.
     Replaces {

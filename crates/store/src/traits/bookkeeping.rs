@@ -9,11 +9,11 @@ use tiro_base::scope::{Scope, SessionId};
 use tiro_base::thread::ContentHash;
 
 /// Writes that a question may make besides the memories: cached answers and counts, leases, attempts that were paid
-/// for, records of contexts, and work for later. None of them changes what another question finds.
+/// for, records of contexts, and work for later. None of these writes changes what another question finds.
 #[async_trait]
 pub trait Bookkeeping: Send + Sync {
-    /// Stores embeddings under keys, and replaces embeddings with the same keys. If there are more than 20,000, the
-    /// oldest are removed. A purge removes all of them.
+    /// Stores embeddings under keys, and replaces embeddings with the same keys. If the owner has more than 20,000
+    /// stored embeddings, the oldest are removed. A purge removes all of them.
     async fn cache_embeddings(&self, scope: &Scope, entries: Vec<([u8; 32], Vec<f32>)>) -> Result<()>;
 
     /// Adds a summary to the queue, to be made at `not_before` or later. If its entry exists already and is completed
@@ -21,21 +21,21 @@ pub trait Bookkeeping: Send + Sync {
     /// that the program added. If the program asks, the new entry replaces entries that the program added earlier for
     /// shorter ranges with the same beginning and level.
     ///
-    /// There is one entry for each range, level and provider. Errors with `Kind::NotFound` if the scope has no
-    /// such session.
+    /// The queue has at most one entry for each range, level and provider. Errors with `Kind::NotFound` if the scope
+    /// has no such session.
     async fn enqueue(&self, scope: &Scope, wanted: Wanted, not_before: Millis, now: Millis) -> Result<()>;
 
     /// Adds an attempt to the history. Does nothing if the session has been removed.
     async fn attempt(&self, scope: &Scope, attempt: Attempt) -> Result<()>;
 
-    /// Takes or renews the owner's lease `name` for `holder`. Returns `false` if another holder has it. The lease ends
-    /// after `lasts` milliseconds by the store's own clock.
+    /// Takes or renews the owner's lease `name` for `holder`. Returns `false` if another holder has the lease. The
+    /// lease ends after `lasts` milliseconds by the store's own clock.
     ///
-    /// If several callers try at once, one of them gets the lease. A holder that doesn't renew the lease in
-    /// time, such as a process that died, loses it. Owners don't see each other's leases.
+    /// If several callers try at once, only one caller gets the lease. A holder that doesn't renew the lease in time,
+    /// such as a process that died, loses it. Owners don't see each other's leases.
     async fn lease(&self, scope: &Scope, name: &str, holder: &str, lasts: Millis) -> Result<bool>;
 
-    /// Ends the owner's lease `name` if `holder` has it. Does nothing if another holder has taken it.
+    /// Ends the owner's lease `name` if `holder` has it. Does nothing if another holder has taken the lease.
     async fn release(&self, scope: &Scope, name: &str, holder: &str) -> Result<()>;
 
     /// Records which memories the last context of `session` shows. `key` identifies the context. If this context is
@@ -61,8 +61,8 @@ pub trait Bookkeeping: Send + Sync {
     /// the store can't be written, it does nothing and returns no error.
     async fn note_token_counts(&self, scope: &Scope, counts: &[(ContentHash, u32)]) -> Result<()>;
 
-    /// Stores `body` under `key` for `ttl_ms` milliseconds. Then removes the owner's least recently used answers until
-    /// the rest fit into `max_bytes`.
+    /// Stores `body` under `key` for `ttl_ms` milliseconds. Afterwards removes the owner's least recently used answers
+    /// until the rest fit into `max_bytes`.
     ///
     /// Stores nothing, and returns no error, if other processes write, if the store can't be written, or if
     /// `body` is larger than `max_bytes`.

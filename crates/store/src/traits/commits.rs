@@ -29,8 +29,8 @@ pub trait ReadCommits: Send + Sync {
     async fn sessions_behind(&self, scope: &Scope, commit: MemoryKey) -> Result<Vec<(SessionId, f64)>>;
 
     /// Returns those of `sessions` that have living messages of the scope, in the order of `sessions`. Each result has
-    /// the time and ordinal of one message of the session. This is the last message up to `time`, or the first message
-    /// if all are later.
+    /// the time and ordinal of one message of the session. The message is the last one up to `time`, or the first one
+    /// if all messages are later.
     async fn behind(&self, scope: &Scope, sessions: Vec<SessionId>, time: Millis) -> Result<Vec<BehindRow>>;
 
     /// Returns up to `limit` living commits that `session` led to, and the number of all such commits. Commits made at
@@ -125,9 +125,9 @@ pub trait WriteCommits: Send + Sync {
         replaced: Vec<(MemoryKey, MemoryKey)>,
     ) -> Result<()>;
 
-    /// Adds a part to the graph. The part must continue the last part, or begin the graph of another history. Otherwise
-    /// nothing is added, and the result is `false`. This happens, for example, if another process has added a part
-    /// since the graph was read.
+    /// Adds a part to the graph. The part must continue the last part, or begin the graph of another history. Any other
+    /// part is not added, and the result is `false`. For example, another process may have added a part since the graph
+    /// was read.
     async fn add_to_commit_graph(&self, scope: &Scope, part: GraphRow) -> Result<bool>;
 
     /// Changes the authors of commits, and indexes the commits under the new names.

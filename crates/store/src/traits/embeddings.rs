@@ -49,8 +49,8 @@ pub trait WriteEmbeddings: Send + Sync {
         embeddings: Vec<(PendingChunk, Vec<f32>)>,
     ) -> Result<()>;
 
-    /// Removes the owner's embeddings of other vector spaces than `prose` (for prose) and `code` (for code). Their
-    /// chunks then wait for new embeddings. Returns the number of these chunks.
+    /// Removes the owner's embeddings of other vector spaces than `prose` (for prose) and `code` (for code). The chunks
+    /// then wait for new embeddings. Returns the number of these chunks.
     async fn mark_other_spaces_pending(&self, scope: &Scope, prose: &str, code: &str) -> Result<usize>;
 
     /// Stores chunks for memories that have none. Each item of `found` is a memory's key, its draft and its

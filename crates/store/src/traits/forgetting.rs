@@ -56,9 +56,10 @@ pub trait Forget: Send + Sync {
     /// From then on, no call returns these memories, and storing them again does nothing. If a message is forgotten,
     /// the summaries of ranges that contain it, and the memory that summarises its session, are removed for good. If
     /// the message was said in a thread, the quotations of earlier turns and of other assistants in the threads of its
-    /// session are removed as well. All these can be made again from the remaining messages. The memories are selected
-    /// once, at the beginning. More than 5,000 memories are forgotten in several transactions. If a transaction fails,
-    /// a repeated call forgets the rest. If nothing is selected, the result is empty and no operation is recorded.
+    /// session are removed as well. All these summaries and quotations can be made again from the remaining messages.
+    /// The memories are selected once, at the beginning. More than 5,000 memories are forgotten in several
+    /// transactions. If a transaction fails, a repeated call forgets the rest. If nothing is selected, the result is
+    /// empty and no operation is recorded.
     async fn forget(
         &self,
         scope: &Scope,
@@ -88,12 +89,13 @@ pub trait Forget: Send + Sync {
     /// restores the rest. Errors with `Kind::NotFound` if there is no such operation, or if it can't be undone.
     async fn undo(&self, scope: &Scope, operation: Option<&str>, now: Millis) -> Result<Forgotten>;
 
-    /// Removes for good the memories that `operation` forgot, and returns them. Their rows, index entries, vectors,
-    /// summaries and cached answers are removed, and also the automatic backups of the file. A purge can't be undone.
+    /// Removes for good the memories that `operation` forgot, and returns them. The rows, index entries, vectors,
+    /// summaries and cached answers of the memories are removed, and also the automatic backups of the file. A purge
+    /// can't be undone.
     ///
-    /// When this method returns, no file of the store contains their texts. Their ids stay known, so storing them again
-    /// does nothing. The purge takes many short transactions. If one fails, the remaining memories stay forgotten and
-    /// can't be restored; [`Forget::finish_purges`] removes them.
+    /// When this method returns, no file of the store contains the texts of the memories. The ids of the memories stay
+    /// known, so storing the memories again does nothing. The purge takes many short transactions. If one transaction
+    /// fails, the remaining memories stay forgotten and can't be restored; [`Forget::finish_purges`] removes them.
     async fn purge(&self, scope: &Scope, operation: &str, now: Millis) -> Result<Forgotten>;
 
     /// Forgets and purges the memories that `selection` names, like [`Forget::forget`] followed by

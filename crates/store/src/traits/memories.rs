@@ -90,9 +90,9 @@ pub trait WriteMemories: Send + Sync {
     /// two callers write to the same session at once, the ordinals follow the order of their transactions.
     ///
     /// If a memory names other memories that it replaces, they are superseded in the same transaction. Errors with
-    /// [`Kind::NotFound`](tiro_base::error::Kind::NotFound) if one of them is not a living memory of the scope, and
-    /// with [`Kind::BadInput`](tiro_base::error::Kind::BadInput) if a memory would replace itself, directly or through
-    /// others. After such an error, nothing of the transaction is stored.
+    /// [`Kind::NotFound`](tiro_base::error::Kind::NotFound) if a replaced memory is not a living memory of the scope,
+    /// and with [`Kind::BadInput`](tiro_base::error::Kind::BadInput) if a memory would replace itself, directly or
+    /// through others. After such an error, nothing of the transaction is stored.
     ///
     /// Writes of more than 500 memories take several transactions, in order. After each transaction, `on_batch` gets
     /// the number of memories that are durable so far. If a transaction fails, the earlier ones stay, and a repeated

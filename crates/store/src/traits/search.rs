@@ -10,16 +10,18 @@ use tiro_text::words::Term;
 /// Searches by words and by vectors.
 #[async_trait]
 pub trait Search: Send + Sync {
-    /// Returns the candidates of a search and the data that ranking needs of them. All are read at the same moment.
+    /// Returns the candidates of a search and the data that ranking needs of them. All candidates are read at the same
+    /// moment.
     ///
-    /// Scope and filter are applied first. Then the best chunks by words and the nearest chunks by vectors are chosen,
-    /// in each group up to the limit of the query. English stemming and pruning of words happen here. Scores are BM25,
-    /// with the counts of this store or with the weights of the query. Nearness is an approximate cosine; vectors of
-    /// other spaces are ignored. Embeddings that other processes stored before this call began are included. The filter
-    /// doesn't apply to the commits that the query names. The beginning of an id names a commit only if exactly one
-    /// commit of the scope has this beginning.
+    /// Scope and filter are applied first. After that, the best chunks by words and the nearest chunks by vectors are
+    /// chosen, in each group up to the limit of the query. English stemming and pruning of words happen here. Scores
+    /// are BM25, with the counts of this store or with the weights of the query. Nearness is an approximate cosine;
+    /// vectors of other spaces are ignored. Embeddings that other processes stored before this call began are included.
+    /// The filter doesn't apply to the commits that the query names. The beginning of an id names a commit only if
+    /// exactly one commit of the scope has this beginning.
     ///
-    /// Returns an error only if nothing can be read. Otherwise, each part of the result has its own error.
+    /// Returns an error only if nothing can be read. If something can be read, each part of the result has its own
+    /// error.
     async fn candidates(&self, scope: &Scope, query: CandidateQuery) -> Result<Candidates>;
 
     /// Returns the memories and commits that replaced those of the query, as of one moment.

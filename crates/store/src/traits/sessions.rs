@@ -18,21 +18,21 @@ pub trait ReadSessions: Send + Sync {
     /// ran come last. The first `offset` sessions are left out.
     async fn sessions(&self, scope: &Scope, offset: usize, limit: usize) -> Result<Vec<SessionRow>>;
 
-    /// Returns the branch and the commit that were last checked out in the session. Both are `None` if there is no such
-    /// session.
+    /// Returns the branch and the commit that were last checked out in the session. The branch and the commit are
+    /// `None` if there is no such session.
     async fn session_stands(
         &self,
         scope: &Scope,
         session: &SessionId,
     ) -> Result<(Option<String>, Option<String>)>;
 
-    /// Returns the title and client of each of `sessions`, in order. Both are empty for a session that is not in the
-    /// scope.
+    /// Returns the title and client of each of `sessions`, in order. The title and the client are empty for a session
+    /// that is not in the scope.
     async fn about_sessions(&self, scope: &Scope, sessions: Vec<SessionId>) -> Result<Vec<About>>;
 
     /// Returns up to `limit` sessions that `text` names and that have living memories in the scope, the latest first. A
     /// session is named if its name or an alias is `text`. If there is no such session, all sessions whose name begins
-    /// with `text` are named. If there are none either, all sessions whose title contains `text`, ignoring case, are
+    /// with `text` are named. If no session's name does, all sessions whose title contains `text`, ignoring case, are
     /// named.
     async fn sessions_called(&self, scope: &Scope, text: &str, limit: usize) -> Result<Vec<SessionId>>;
 

@@ -40,8 +40,8 @@ pub trait ReadStash: Send + Sync {
 #[async_trait]
 pub trait WriteStash: Send + Sync {
     /// Stashes memories of the scope, and stores and stashes new memories, in one transaction. A memory that is already
-    /// stashed stays in the stash, with new terms as far as they are given. If contexts showed it, they leave it out
-    /// again.
+    /// stashed stays in the stash, with new terms as far as they are given. If contexts showed the memory, they leave
+    /// it out again.
     ///
     /// Errors with [`Kind::NotFound`](tiro_base::error::Kind::NotFound) if a named memory is not a living memory of the
     /// scope, if a new memory was purged before, or if another text is stored under the id of a new memory. After such
@@ -52,10 +52,10 @@ pub trait WriteStash: Send + Sync {
     /// the memories that were in the stash, in the order given, without repetitions.
     async fn unstash(&self, scope: &Scope, ids: &[MemoryId], keep: bool) -> Result<Vec<MemoryId>>;
 
-    /// Removes up to `limit` texts that were given to the stash and expired more than a week before `now`. They are
-    /// removed as the operation `operation`, so [`Forget::undo`](crate::Forget::undo) can restore them. Other memories
-    /// only leave the stash; contexts show them again as soon as they expire. Protected memories stay in the stash.
-    /// Memories that were stashed only to stay reachable leave the stash when a summary covers them.
+    /// Removes up to `limit` texts that were given to the stash and expired more than a week before `now`. The texts
+    /// are removed as the operation `operation`, so [`Forget::undo`](crate::Forget::undo) can restore them. Other
+    /// memories only leave the stash; contexts show them again as soon as they expire. Protected memories stay in the
+    /// stash. Memories that were stashed only to stay reachable leave the stash when a summary covers them.
     ///
     /// Texts that were removed in this way, but are not expired at `now`, are restored, because the clock was wrong. If
     /// `now` is more than a month later than everything in the store, nothing is removed, and the result says so. If

@@ -81,8 +81,8 @@ pub trait WriteSummaries: Send + Sync {
     ) -> Result<Saved>;
 
     /// Stores the memory that summarises its session. The memory was made of the messages up to `last`, whose hash is
-    /// `source_hash`. It replaces the previous summarising memory of the session, unless that memory was made of more
-    /// messages or is identical.
+    /// `source_hash`. The memory replaces the previous summarising memory of the session, unless that previous memory
+    /// was made of more messages or is identical.
     ///
     /// A session never has more than one such memory. Stores nothing if messages up to `last` were forgotten or
     /// added since the memory was made.
@@ -95,14 +95,14 @@ pub trait WriteSummaries: Send + Sync {
         now: Millis,
     ) -> Result<Saved>;
 
-    /// Records that the session has newer messages than the memory that summarises it. This memory must be made again
-    /// at the time `due`.
+    /// Records that the session has newer messages than the memory that summarises it. The memory that summarises the
+    /// session must be made again at the time `due`.
     async fn postpone_conversation(&self, scope: &Scope, session: &SessionId, due: Millis) -> Result<()>;
 
     /// Stores the summary of a quarter, and removes the previous summary of that quarter. The topic of `memory`
     /// names the quarter.
     ///
-    /// The summary is removed as soon as a memory that it refers to is forgotten. It is not stored if such a memory is
-    /// already forgotten.
+    /// The summary is removed as soon as a memory that it refers to is forgotten. The summary is not stored if such a
+    /// memory is already forgotten.
     async fn save_quarter(&self, scope: &Scope, memory: PreparedMemory, now: Millis) -> Result<Outcome>;
 }

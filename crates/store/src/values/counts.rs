@@ -11,9 +11,9 @@ pub struct KindCount {
     pub kind: String,
     /// How many living memories are of the kind.
     pub memories: i64,
-    /// The size of their texts, in bytes.
+    /// The size of the memories' texts, in bytes.
     pub bytes: i64,
-    /// How many tokens their texts have (o200k).
+    /// How many tokens the memories' texts have (o200k).
     pub tokens: i64,
 }
 
@@ -63,7 +63,7 @@ pub struct Sizes {
     pub stashed: i64,
 }
 
-/// One bucket of a tool's histogram of durations: how many calls fell into it.
+/// A bucket of a tool's histogram of durations, with the number of calls that fell into it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Measurement {
     /// The tool's name.
@@ -118,7 +118,8 @@ pub struct SummarisedSegment {
     pub session: SessionKey,
     /// The segment.
     pub segment: SegmentRow,
-    /// The tokens of its summary at each level, the shortest level first; `None` for a level without a summary.
+    /// The tokens of the segment's summary at each level, the shortest level first; `None` for a level without a
+    /// summary.
     pub summaries: [Option<i64>; 3],
 }
 
@@ -133,7 +134,7 @@ pub struct LevelCount {
     pub summaries: i64,
     /// How many tokens the summaries have (o200k).
     pub tokens: i64,
-    /// How many tokens the messages in those ranges have.
+    /// How many tokens the summarised messages have.
     pub source_tokens: i64,
 }
 
@@ -142,7 +143,7 @@ pub struct LevelCount {
 pub struct CacheStats {
     /// How many answers are in the cache.
     pub entries: i64,
-    /// The size of these answers, in bytes.
+    /// The size of the cached answers, in bytes.
     pub bytes: i64,
     /// How often the cache had the answer.
     pub hits: i64,

@@ -59,7 +59,7 @@ pub struct ForeignStash {
     pub cause: StashCause,
 }
 
-/// Some of the memories of a file, in the order they were stored.
+/// A part of the memories of a file, in the order in which they were stored.
 #[derive(Clone, Debug, Default)]
 pub struct ForeignPage {
     /// The memories that can be stored.

@@ -31,7 +31,7 @@ pub struct Forgotten {
     pub operation: String,
     /// The memories, in the order they were stored.
     pub ids: Vec<MemoryId>,
-    /// How many tokens these memories have (o200k).
+    /// How many tokens the memories have (o200k).
     pub tokens: i64,
     /// The names of the sessions that a purge removed with their last memory.
     pub sessions: Vec<String>,
@@ -69,7 +69,7 @@ pub struct Operation {
 pub struct Expired {
     /// Cached answers whose time to live is over.
     pub answers: i64,
-    /// The size of these answers, in bytes.
+    /// The size of the expired answers, in bytes.
     pub answer_bytes: i64,
     /// Queue entries whose summaries were made.
     pub made: i64,

@@ -36,13 +36,13 @@ pub struct LexicalCandidate {
 pub struct Vocabulary {
     /// How many documents there are.
     pub documents: i64,
-    /// How many of them contain each word, in the order of the words.
+    /// How many documents contain each word, in the order of the words.
     pub counts: Vec<i64>,
 }
 
 impl Vocabulary {
-    /// Returns the weight of each word, which is higher for words that are rarer in all of `stores`. It is BM25's
-    /// inverse document frequency, so it is above 0, and highest for a word that no document contains.
+    /// Returns the weight of each word, which is higher for words that are rarer in all of `stores`. The weight is
+    /// BM25's inverse document frequency, so it is above 0, and highest for a word that no document contains.
     pub fn rarity(stores: &[Vocabulary]) -> Vec<f64> {
         let words = stores.iter().map(|store| store.counts.len()).max().unwrap_or(0);
         let all: i64 = stores.iter().map(|store| store.documents).sum();
@@ -81,7 +81,7 @@ pub struct CandidateQuery {
 #[derive(Debug)]
 pub struct Candidates {
     /// The chunks that contain some of the terms, the best first. All groups are in one list. The second value says how
-    /// common the terms are in the store; if the query has weights, it is these weights.
+    /// common the terms are in the store; if the query has weights, the second value has these weights.
     pub words: Result<(Vec<LexicalCandidate>, Vocabulary)>,
     /// The chunks that are nearest to the embeddings, space after space.
     pub near: Result<Vec<DenseCandidate>>,
@@ -90,7 +90,7 @@ pub struct Candidates {
     /// For each embedding of the query, its exact cosine with each chunk of the other parts that has a vector of the
     /// same space.
     pub cosines: Vec<Result<Vec<(ChunkKey, f64)>>>,
-    /// The data that ranking needs of the memories of the other parts, ordered by key.
+    /// For the memories of the other parts, the data that ranking needs, ordered by key.
     pub places: Result<Vec<Neighbour>>,
     /// How many chunks of the owner have no embedding yet and can't be found by meaning; `None` if they can't be
     /// counted.
@@ -129,17 +129,18 @@ pub struct ReplacementQuery {
 /// The result of a store for a [`ReplacementQuery`], all as of one moment.
 #[derive(Clone, Debug, Default)]
 pub struct Replacements {
-    /// The commits of the query that were replaced. Each comes with the last living commit in its chain of
+    /// The commits of the query that were replaced. Each commit comes with the last living commit in its chain of
     /// replacements, and the first chunk of that commit.
     pub stand_ins: Vec<(MemoryKey, (MemoryKey, ChunkKey))>,
     /// The memories of the query that a later living memory of the scope replaced, followed by the replacing commits
-    /// for which this is so. The order is that of the query. Each comes with the memory that holds now. A memory is
-    /// listed once for each replaced statement. If the whole memory was replaced by request, it is listed once.
+    /// that were replaced in the same way. The memories are in the order of the query. Each entry names the memory that
+    /// holds now. A memory is listed once for each replaced statement. If the whole memory was replaced by request, it
+    /// is listed once.
     pub superseded: Vec<Superseded>,
-    /// The living statements of the scope in the same memories, in the order of the memories; empty if they weren't
-    /// requested.
+    /// The living statements of the scope in the memories of the query and in the replacing commits, in the order of
+    /// the memories; empty if they weren't requested.
     pub statements: Vec<Statement>,
-    /// The memories that have these statements, each once.
+    /// The memories with the statements in `statements`, each once.
     pub stating: Vec<Memory>,
     /// The memories that hold now in place of superseded memories, each once; empty if they weren't requested.
     pub holding: Vec<Memory>,
@@ -165,13 +166,13 @@ pub struct Neighbour {
     pub role: Option<Role>,
     /// The speaker's or author's name.
     pub speaker: Option<String>,
-    /// The number of tokens (o200k) of its text.
+    /// The number of tokens (o200k) of the memory's text.
     pub tokens: i64,
     /// When it was made.
     pub time: Millis,
     /// Whether it was marked important.
     pub marked: bool,
-    /// The importance that its author gave it, 0 to 1.
+    /// The importance that the author gave the memory, from 0 to 1.
     pub importance: Option<f64>,
     /// A hash of its text.
     pub text_hash: [u8; 8],
@@ -193,7 +194,7 @@ pub struct Before {
 /// A found memory, in the form in which an answer shows it.
 #[derive(Clone, Debug)]
 pub struct ShownMemory {
-    /// Its place in the list of memories that the caller asked for.
+    /// The memory's place in the list of memories that the caller asked for.
     pub place: usize,
     /// The memory.
     pub memory: Memory,
@@ -239,7 +240,7 @@ pub struct Renamed {
 pub struct ChunkRange {
     /// The chunk.
     pub key: ChunkKey,
-    /// Where it begins in the text, in bytes.
+    /// The byte of the text at which the piece begins.
     pub start: usize,
     /// Where it ends.
     pub end: usize,

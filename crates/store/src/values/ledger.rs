@@ -116,7 +116,7 @@ pub struct Planned {
 pub struct Parcel {
     /// The purpose of the request, and the sources of its content.
     pub matter: Matter,
-    /// The host of the provider, or words that say that it is this machine.
+    /// The host of the provider, or words that say that the provider is on this machine.
     pub place: String,
     /// Whether the provider is on this machine.
     pub is_local: bool,
@@ -145,7 +145,7 @@ pub struct Reservation {
 pub struct Spent {
     /// Its cost.
     pub cost: Money,
-    /// How many times its request was sent.
+    /// How many times the request of the call was sent.
     pub requests: i64,
     /// Tokens sent.
     pub input: i64,
@@ -166,7 +166,7 @@ pub struct SentRow {
     pub provider: String,
     /// The provider's model.
     pub model: String,
-    /// The host, or words that say that it is this machine.
+    /// The host of the provider, or words that say that the provider is on this machine.
     pub place: String,
     /// Whether the provider is on this machine.
     pub is_local: bool,
@@ -180,7 +180,7 @@ pub struct SentRow {
     pub received: i64,
     /// The number of places in which a secret was replaced.
     pub secrets: i64,
-    /// Whether an answer came. `None` if this is not known yet, or never will be known because the process died.
+    /// Whether an answer came. `None` if the outcome is not known yet, or never will be known because the process died.
     pub answered: Option<bool>,
     /// The number of memories that the content came from.
     pub memories: i64,

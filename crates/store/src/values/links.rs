@@ -80,10 +80,10 @@ pub struct BehindRow {
     pub key: SessionKey,
     /// Its name.
     pub session: SessionId,
-    /// The title that its client gave it.
+    /// The title that the client gave the session.
     pub title: Option<String>,
     /// The time of the last message of the session before the commit. If no message is before the commit, the time of
-    /// its first message.
+    /// the session's first message.
     pub time: Millis,
     /// The ordinal of that message.
     pub ordinal: i64,

@@ -1,4 +1,4 @@
-//! The plain values that a store takes and returns. None of them depends on the storage engine.
+//! The plain values that a store takes and returns. The values don't depend on the storage engine.
 
 mod counts;
 mod foreign;

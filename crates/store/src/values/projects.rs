@@ -9,9 +9,9 @@ use tiro_base::scope::ProjectId;
 pub struct ProjectRow {
     /// Its id.
     pub id: ProjectId,
-    /// Its name, taken from the directory in which the project was first seen.
+    /// The name of the project, taken from the directory in which the project was first seen.
     pub name: String,
-    /// The place of its store. For SQLite, this is the path of the file, which may not exist.
+    /// The place of its store. For SQLite, the place is the path of the file, which may not exist.
     pub file: PathBuf,
     /// The canonical paths at which the project was seen, the latest first.
     pub places: Vec<String>,

@@ -17,19 +17,19 @@ pub struct SessionRow {
     pub first: Millis,
     /// The time of its latest memory.
     pub last: Millis,
-    /// The branch that was last checked out in it.
+    /// The branch that was last checked out in the session.
     pub branch: Option<String>,
-    /// The commit that was last checked out in it.
+    /// The commit that was last checked out in the session.
     pub head_sha: Option<String>,
 }
 
-/// The client's name ends like this if a script ran the session. Such sessions are listed last.
+/// The end of the client's name if a script ran the session. Such sessions are listed last.
 pub const HEADLESS: &str = " headless";
 
 /// The title and the client of a session, by which people recognise the session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct About {
-    /// The title that the client gave the session. If there is none, the beginning of the user's first message; it is
+    /// The title that the client gave the session. Without such a title, the beginning of the user's first message,
     /// marked if this message is damaged.
     pub title: Option<String>,
     /// The client program.
@@ -58,7 +58,7 @@ pub struct MessageRow {
     pub key: MemoryKey,
     /// Its id.
     pub id: MemoryId,
-    /// Its ordinal in the session, from 0.
+    /// The ordinal of the message in the session, from 0.
     pub ordinal: i64,
     /// The role of the speaker.
     pub role: Option<Role>,
@@ -70,13 +70,13 @@ pub struct MessageRow {
     pub tokens: i64,
     /// Whether it was marked important.
     pub marked: bool,
-    /// The importance that its author gave it, 0 to 1.
+    /// The importance that the author gave the message, from 0 to 1.
     pub importance: Option<f64>,
     /// Its kind.
     pub kind: Kind,
     /// Where its text came from.
     pub provenance: Provenance,
-    /// Whether the text is damaged. This is known only after the text was read (see
+    /// Whether the text is damaged. The damage is known only after the text was read (see
     /// [`ReadMemories::checked_texts`](crate::ReadMemories::checked_texts)).
     pub is_damaged: bool,
 }
@@ -90,9 +90,9 @@ pub struct SegmentRow {
     pub first: i64,
     /// The ordinal of its last message.
     pub last: i64,
-    /// How many of its messages are living; 0 if all are forgotten.
+    /// How many of the session's messages are living; 0 if all are forgotten.
     pub messages: i64,
-    /// How many tokens its living messages have (o200k).
+    /// How many tokens the session's living messages have (o200k).
     pub tokens: i64,
 }
 
@@ -102,13 +102,13 @@ pub struct SegmentRow {
 pub struct GrownSession {
     /// The session.
     pub session: SessionId,
-    /// The version of its last change, for [`WriteSessions::worked_off`](crate::WriteSessions::worked_off).
+    /// The version of the session's last change, for [`WriteSessions::worked_off`](crate::WriteSessions::worked_off).
     pub version: Version,
 }
 
 /// Returns a hash of the messages that a summary is made of. The hash covers the messages' ids, in order.
 ///
-/// The text under an id never changes. So it is enough to hash the ids, and the texts don't have to be read.
+/// The text under an id never changes. So only the ids are hashed, and the texts don't have to be read.
 pub fn source_hash<'a>(ids: impl IntoIterator<Item = &'a MemoryId>) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new_derive_key("tiro 2026 summary sources");
     for id in ids {

@@ -10,7 +10,7 @@ use tiro_base::scope::SessionId;
 /// The reason why a memory is in the stash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StashCause {
-    /// A call stashed the memory. Contexts leave it out until it is merged.
+    /// A call stashed the memory. Contexts leave the memory out until it is merged.
     Call,
     /// A context had no room for the memory, and no summary covers it. Contexts may still show it.
     Pruning,
@@ -27,7 +27,7 @@ impl StashCause {
         self == StashCause::Call
     }
 
-    /// Returns the word for it, as stored and as shown.
+    /// Returns the word for the reason, as stored and as shown.
     pub fn as_str(self) -> &'static str {
         match self {
             StashCause::Call => "call",
@@ -51,9 +51,11 @@ pub struct Stashing {
     pub given: Vec<PreparedMemory>,
     /// Why.
     pub cause: StashCause,
-    /// When the memories leave the stash. `None` means never; for a memory that is already stashed, it means no change.
+    /// When the memories leave the stash. `None` means never; for a memory that is already stashed, `None` means no
+    /// change.
     pub expires_at: Option<Millis>,
-    /// Whether the memories never expire. `None` means false; for a memory that is already stashed, it means no change.
+    /// Whether the memories never expire. `None` means false; for a memory that is already stashed, `None` means no
+    /// change.
     pub is_protected: Option<bool>,
     /// The topic of the memories in the stash, in place of their own topics.
     pub topic: Option<String>,
@@ -62,11 +64,11 @@ pub struct Stashing {
 /// The result of stashing, one entry for each memory in the order given, without repetitions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StashReceipt {
-    /// The id of each memory, and whether this call stashed it; `false` if it was in the stash already.
+    /// The id of each memory, and whether this call stashed it; `false` if the memory was in the stash already.
     pub outcomes: Vec<(MemoryId, bool)>,
     /// The tokens (o200k) of all these memories.
     pub tokens: i64,
-    /// The tokens (o200k) that these memories took in the last contexts of their sessions.
+    /// The tokens (o200k) that the stashed memories took in the last contexts of their sessions.
     pub freed: i64,
     /// How many chunks were stored without an embedding.
     pub pending: usize,
@@ -83,7 +85,7 @@ pub struct StashedMemory {
     pub kind: Kind,
     /// Its session.
     pub session: Option<SessionId>,
-    /// Its ordinal in the session, for messages.
+    /// The ordinal of a message in its session.
     pub ordinal: Option<i64>,
     /// Its topic in the stash.
     pub topic: Option<String>,
@@ -91,11 +93,11 @@ pub struct StashedMemory {
     pub time: Millis,
     /// When it was stashed.
     pub stashed_at: Millis,
-    /// When it leaves the stash.
+    /// When the memory leaves the stash.
     pub expires_at: Option<Millis>,
     /// Whether it never expires.
     pub is_protected: bool,
-    /// Whether contexts leave it out.
+    /// Whether contexts leave the memory out.
     pub is_held_out: bool,
     /// Whether the memory was given to the stash as a text, not by its id.
     pub is_given: bool,
@@ -116,7 +118,7 @@ pub struct StashGroup {
     pub memories: i64,
     /// Their tokens (o200k).
     pub tokens: i64,
-    /// When the last of them was stashed.
+    /// When the last memory of the group was stashed.
     pub last: Millis,
     /// The ids of the first few, the last stashed first.
     pub ids: Vec<MemoryId>,
@@ -157,8 +159,8 @@ pub struct StashExpired {
     pub ended: i64,
     /// How many removed texts were restored, because they are not expired by the present clock.
     pub returned: i64,
-    /// By how many milliseconds the clock is later than everything in the store. `Some` only if this is so much that
-    /// the clock is not trusted; then nothing was removed.
+    /// By how many milliseconds the clock is later than everything in the store. `Some` only if the clock is so far
+    /// ahead that it is not trusted, so that nothing was removed.
     pub ahead: Option<Millis>,
 }
 
@@ -169,7 +171,7 @@ pub struct ShownLine {
     pub memory: MemoryKey,
     /// The tokens (o200k) of its lines.
     pub tokens: i64,
-    /// The number of the heading above its lines.
+    /// The number of the heading above the memory's lines.
     pub heading: i64,
     /// The tokens (o200k) of that heading.
     pub heading_tokens: i64,
@@ -180,8 +182,8 @@ pub struct ShownLine {
 pub struct StashedPlace {
     /// The memory.
     pub key: MemoryKey,
-    /// Its ordinal, if it is a message.
+    /// The ordinal of the memory, if the memory is a message.
     pub ordinal: Option<i64>,
-    /// Whether contexts of its session leave it out.
+    /// Whether contexts of the session leave the memory out.
     pub is_held_out: bool,
 }

@@ -9,8 +9,7 @@ use tiro_base::scope::SessionId;
 pub struct Summary {
     /// The session whose messages it summarises.
     pub session: SessionId,
-    /// The number of the segment that it summarises; `None` if it summarises another range or the whole
-    /// session.
+    /// The number of the summarised segment; `None` if the summary is of another range or of the whole session.
     pub segment: Option<i64>,
     /// Its level of detail.
     pub level: Level,
@@ -24,15 +23,15 @@ pub struct Summary {
     pub text: String,
     /// Its tokens (o200k).
     pub tokens: i64,
-    /// `extractive`, or the name of the provider that wrote it.
+    /// `extractive`, or the name of the provider that wrote the summary.
     pub provider: String,
     /// The provider's model.
     pub model: String,
     /// The quality of the summary, 0 to 1, as measured by `summarize`.
     pub quality: f64,
-    /// The least trusted provenance of its messages.
+    /// The least trusted provenance of the summarised messages.
     pub provenance: Provenance,
-    /// The ordinals of the messages that its sentences come from.
+    /// The ordinals of the messages from which the summary's sentences come.
     pub cited: Vec<i64>,
     /// The [`source_hash`](crate::source_hash) of the messages that the summary was made of.
     pub source_hash: [u8; 32],
@@ -41,7 +40,7 @@ pub struct Summary {
 /// A summary as stored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SummaryRow {
-    /// Its id; summaries and memories share the space of ids.
+    /// The id of the summary. Summaries and memories share the space of ids.
     pub id: MemoryId,
     /// The version of the summary among the summaries of the same range and level, from 1.
     pub version: i64,
@@ -153,9 +152,9 @@ pub struct Attempt {
     pub input_tokens: i64,
     /// Tokens received.
     pub output_tokens: i64,
-    /// Its cost, in millionths of a US dollar.
+    /// The cost of the attempt, in millionths of a US dollar.
     pub cost_micros: i64,
-    /// How long it took, in milliseconds.
+    /// How long the attempt took, in milliseconds.
     pub took_ms: i64,
     /// The quality of the answer, 0 to 1; `None` if there was no answer.
     pub quality: Option<f64>,

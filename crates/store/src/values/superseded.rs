@@ -11,7 +11,7 @@ pub struct Statement {
     pub memory: MemoryKey,
     /// The place of the statement among those of its memory, from 0.
     pub number: i64,
-    /// Where the statement begins in the memory's text, in bytes.
+    /// The byte of the memory's text at which the statement begins.
     pub start: usize,
     /// Where it ends.
     pub end: usize,
@@ -19,11 +19,11 @@ pub struct Statement {
     pub voice: String,
     /// The value, in a normalised form: equal values have the same text.
     pub value: String,
-    /// The words that say what has this value, separated by spaces.
+    /// The words that name the thing with this value, separated by spaces.
     pub words: String,
     /// When it was stated.
     pub time: Millis,
-    /// The subject of the statement; `None` if it is the only statement about its subject, or isn't stored yet.
+    /// The subject of the statement; `None` if the statement is the only one about its subject, or isn't stored yet.
     pub subject: Option<SubjectKey>,
 }
 
@@ -32,8 +32,8 @@ pub struct Statement {
 pub struct NewStatement {
     /// The statement.
     pub statement: Statement,
-    /// Another statement about the same subject, named by its memory and its number. It is stored already, or comes
-    /// earlier in the same call.
+    /// Another statement about the same subject, named by its memory and its number. The other statement is stored
+    /// already, or comes earlier in the same call.
     pub same_as: Option<(MemoryKey, i64)>,
 }
 
@@ -54,10 +54,11 @@ pub struct Superseded {
     pub by_time: Millis,
     /// The session of that memory.
     pub by_session: Option<SessionId>,
-    /// The ordinal of that memory in its session.
+    /// The ordinal of the memory that holds now, in its session.
     pub by_ordinal: Option<i64>,
-    /// The bytes of the new statement in the text of that memory; `None` if it is the whole text.
+    /// The bytes of the new statement in the text of the memory that holds now; `None` if the statement is the whole
+    /// text.
     pub by_statement: Option<(usize, usize)>,
-    /// The chunk of that memory that has the new statement; `None` if it has no chunk.
+    /// The chunk with the new statement; `None` if the memory that holds now has no chunk.
     pub by_chunk: Option<ChunkKey>,
 }

@@ -40,7 +40,7 @@ pub struct TurnRecord {
     pub answer: MemoryId,
     /// The name of the call. A repeated call finds its turn by this name.
     pub call_id: String,
-    /// The answer of the call as JSON, which a repeated call returns. It is not kept if it is longer than 64 KB.
+    /// The answer of the call as JSON, which a repeated call returns. An answer longer than 64 KB is not kept.
     pub receipt: String,
     /// What the turn cost.
     pub spent: Spent,
@@ -51,8 +51,8 @@ pub struct TurnRecord {
 }
 
 impl TurnRecord {
-    /// The longest receipt that is kept, in bytes. Arbitrary: an MCP result has at most 100 KB. Its text is stored as a
-    /// message, so the receipt needs only the rest.
+    /// The longest receipt that is kept, in bytes. Arbitrary: an MCP result has at most 100 KB. The text of the answer
+    /// is stored as a message, so the receipt needs only the rest.
     pub const LONGEST_RECEIPT: usize = 64 << 10;
 }
 
@@ -65,14 +65,14 @@ pub struct Recorded {
     pub receipt: Receipt,
     /// How many texts of the project were removed, because all texts together were too large.
     pub evicted: usize,
-    /// The compressed size of these texts, in bytes.
+    /// The compressed size of the removed texts, in bytes.
     pub evicted_bytes: i64,
 }
 
 /// A turn as stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TurnRow {
-    /// Its number; the first turn of a thread has the number 1.
+    /// The number of the turn; the first turn of a thread has the number 1.
     pub number: u32,
     /// Its epoch.
     pub epoch: u32,
@@ -90,20 +90,20 @@ pub struct TurnRow {
     pub time: Millis,
     /// What it cost.
     pub spent: Spent,
-    /// The receipt, in JSON. `None` if it was too long, or if the question or the answer was forgotten.
+    /// The receipt, in JSON. `None` if the receipt was too long, or if the question or the answer was forgotten.
     pub receipt: Option<String>,
 }
 
 /// A thread with its counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThreadRow {
-    /// Its name, with the present name of its session.
+    /// The name of the thread, with the present name of its session.
     pub name: ThreadName,
     /// The number of its current epoch.
     pub epoch: u32,
-    /// How many turns it has in all epochs.
+    /// How many turns the thread has in all epochs.
     pub turns: u32,
-    /// Whether the places of its files are fixed.
+    /// Whether the places of the thread's files are fixed.
     pub is_fixed: bool,
     /// The context window, in tokens, for which the last prompt was made.
     pub window: u32,
@@ -117,7 +117,7 @@ pub struct ThreadRow {
     pub first: Millis,
     /// When its last turn ended.
     pub last: Millis,
-    /// The cost of all its turns together.
+    /// The cost of all turns of the thread together.
     pub spent: Spent,
 }
 
@@ -141,7 +141,7 @@ pub struct Exchange {
 pub enum Reset {
     /// The files. The exchanges stay.
     Files,
-    /// The whole thread. Its messages stay memories of the project.
+    /// The whole thread. The messages of the thread stay memories of the project.
     Thread,
 }
 

@@ -4,7 +4,7 @@ use crate::ChunkKey;
 use tiro_base::memory::{Draft, Kind, MemoryId, Millis, Role};
 use tiro_base::scope::SessionId;
 
-/// A memory ready to be stored: its text is redacted and chunked, and its tokens are counted. It is also
+/// A memory ready to be stored: its text is redacted and chunked, and its tokens are counted. The memory is also
 /// embedded if the model was loaded.
 #[derive(Clone, Debug)]
 pub struct PreparedMemory {
@@ -21,7 +21,7 @@ pub struct PreparedMemory {
 /// A piece of a memory, ready to be indexed.
 #[derive(Clone, Debug)]
 pub struct PreparedChunk {
-    /// Where it begins in the text, in bytes.
+    /// The byte of the text at which the piece begins.
     pub start: usize,
     /// Where it ends.
     pub end: usize,
@@ -38,9 +38,9 @@ pub enum Outcome {
     Stored,
     /// The memory was already there, with the same text.
     AlreadyStored,
-    /// Another text was already stored under the id. That text stays, and the memory was not stored.
+    /// Another text was already stored under the id. The other text stays, and the memory was not stored.
     Conflict,
-    /// The memory, or a source that it is derived from, is forgotten; it was not stored.
+    /// The memory was not stored, because the memory or a source that it is derived from is forgotten.
     Forgotten,
     /// An output like this one was already stored; this occurrence was only counted.
     Repeated,
@@ -69,7 +69,7 @@ pub struct PendingChunk {
     pub key: ChunkKey,
     /// The memory that it belongs to.
     pub memory: MemoryId,
-    /// Where in the memory's text it begins, in bytes.
+    /// The byte of the memory's text at which the chunk begins.
     pub start: usize,
     /// The piece of text.
     pub text: String,

@@ -117,7 +117,7 @@ pub(super) fn ranges(message: &str) -> Vec<(Kind, Range<usize>)> {
 }
 
 /// Finds the tagged parts. Some tags have no closing tag. If such a tag begins a line and has a name that only clients
-/// use, its part reaches to the end of the message. Otherwise the tag is ignored, since a person may write such a word
+/// use, its part reaches to the end of the message. Any other such tag is ignored, since a person may write such a word
 /// in brackets.
 fn tagged(message: &str) -> Vec<(Kind, Range<usize>)> {
     let mut found = Vec::new();

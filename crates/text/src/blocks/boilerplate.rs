@@ -77,8 +77,8 @@ const BEGINNINGS: [&str; 72] = [
     "you're welcome",
 ];
 
-/// Short answers and acknowledgements. A sentence that begins with one of them and has at most [`SHORT`] words is
-/// boilerplate.
+/// Short answers and acknowledgements. A sentence that begins with an entry of this list and has at most [`SHORT`]
+/// words is boilerplate.
 const ACKNOWLEDGEMENTS: [&str; 22] = [
     "ok",
     "okay",

@@ -166,7 +166,8 @@ impl<'a> MarkdownReader<'a> {
         }
     }
 
-    /// Adds a paragraph or list item. Its lines that look like code and its headings become blocks of their own.
+    /// Adds a paragraph or list item. The paragraph's headings, and its lines that look like code, become blocks of
+    /// their own.
     fn divide(&mut self, kind: Kind, open: &Open) {
         let lines: Vec<&str> = open.text.split_inclusive('\n').collect();
         let marks = code::marks(&lines);

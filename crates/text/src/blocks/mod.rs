@@ -47,7 +47,7 @@ pub enum Kind {
 pub struct Block {
     /// What it is.
     pub kind: Kind,
-    /// The text without markup. It has only the line breaks that the author set explicitly.
+    /// The text without markup. The text has only the line breaks that the author set explicitly.
     pub text: String,
     /// The bytes of the message from which the block was read.
     pub range: Range<usize>,
@@ -82,11 +82,11 @@ impl Block {
 /// A run of plain text in a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Run {
-    /// Where it begins in the block's text.
+    /// Where the run begins in the block's text.
     start: usize,
     /// The bytes of the message from which the run was read.
     source: Range<usize>,
-    /// Whether those bytes are the same as the text of the run.
+    /// Whether the bytes in `source` are the same as the text of the run.
     is_verbatim: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Divides a block into sentences by the rules of Unicode (UAX #29). These rules cut a sentence after an abbreviation,
-//! so the parts are joined again.
+//! Divides a block into sentences by the rules of Unicode (UAX #29). The rules of Unicode also cut a sentence after an
+//! abbreviation; this module joins such parts again.
 
 use std::ops::Range;
 
@@ -47,7 +47,7 @@ pub enum Form {
 /// A sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sentence {
-    /// Its text in one line, without markup.
+    /// The text of the sentence in one line, without markup.
     pub text: String,
     /// The bytes of the message from which the sentence was read.
     pub range: Range<usize>,
@@ -120,8 +120,8 @@ fn paragraphs(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// Returns whether the line `next` continues the wrapped line `open`. This is so if no sentence ends at the end of
-/// `open`, and no sentence begins with `next`.
+/// Returns whether the line `next` continues the wrapped line `open`. The line `next` does so if no sentence ends at
+/// the end of `open`, and no sentence begins with `next`.
 fn is_wrapped(open: &str, next: &str) -> bool {
     let last = open.rsplit('\n').next().unwrap_or(open);
     last.len() >= LONG_LINE

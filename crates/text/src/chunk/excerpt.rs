@@ -25,9 +25,9 @@ pub struct Shown<'a> {
     pub speaker: Option<&'a str>,
     /// Its session.
     pub session: Option<&'a SessionId>,
-    /// The branch on which it was made.
+    /// The branch on which the memory was made.
     pub branch: Option<&'a str>,
-    /// The id that the client gave it, which is shown only for commits.
+    /// The id that the client gave the memory. The id is shown only for commits.
     pub source_id: Option<&'a str>,
 }
 

@@ -15,8 +15,8 @@ use tiro_base::memory::{Draft, Group, Kind, Millis, Role};
 /// The version of the rows of the text index. The version is increased when rows get additional words.
 pub const VERSION: i64 = 2;
 
-/// The maximum number of bytes of a neighbouring turn that count as context. This limit has an effect only if words are
-/// long or there are no spaces. Arbitrary: twice the length of 80 words of code.
+/// The maximum number of bytes of a neighbouring turn that count as context. The limit has an effect only if the words
+/// of the turn are long or the turn has no spaces. Arbitrary: twice the length of 80 words of code.
 const NEIGHBOUR_BYTES: usize = 1024;
 
 /// The maximum number of bytes of the context of a row: room for four neighbours.
@@ -56,8 +56,8 @@ pub struct About<'a> {
 /// A row of the text index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexText {
-    /// The speaker. This is a separate column with a low weight: a name is often a rare word, and would otherwise
-    /// outweigh the other words.
+    /// The speaker. The speaker has a separate column with a low weight, because a name is often a rare word and would
+    /// otherwise outweigh the other words.
     pub speaker: String,
     /// The date and the tag.
     pub header: String,
@@ -154,9 +154,10 @@ fn with_exact_forms(text: &str) -> String {
     with_parts(text) + &extra
 }
 
-/// Returns `text` followed by the parts of its camel-case identifiers, the joined forms of its hyphenated ones, and, if
-/// it is not in English, its stems and pairs of characters. So a search for `client` finds `HttpClient`, and a search
-/// for `squeezeblank` finds `squeeze-blank`. Parts at punctuation need not be added, because FTS5 itself splits there.
+/// Returns `text` followed by the parts of its camel-case identifiers and the joined forms of its hyphenated
+/// identifiers. If the text is not in English, its stems and pairs of characters are added too. So a search for
+/// `client` finds `HttpClient`, and a search for `squeezeblank` finds `squeeze-blank`. Parts at punctuation need not be
+/// added, because FTS5 itself splits there.
 pub fn with_parts(text: &str) -> String {
     let mut extra = String::new();
     push_parts(&mut extra, text);

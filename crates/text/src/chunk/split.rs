@@ -2,8 +2,7 @@
 //!
 //! A text is cut between paragraphs if the chunk is then at least half full. Otherwise it is cut at the end of a line
 //! or sentence, otherwise between words, and otherwise anywhere between two characters. A fenced block of code counts
-//! as one paragraph. Neighbouring chunks overlap a little, so that one of them contains the whole sentence at their
-//! border.
+//! as one paragraph. Neighbouring chunks overlap a little, so that one chunk contains the whole sentence at the border.
 //!
 //! Every part of the text is measured a bounded number of times, so ten megabytes without a space take no longer than
 //! prose: 0.1 s in addition to measuring. By contrast, `text-splitter` measures a part up to hundreds of times, and its
@@ -26,7 +25,8 @@ const SLICE: usize = 64;
 /// at most `overlap`.
 ///
 /// The function `size` must be nearly additive: if a text is cut between words, the sizes of the parts together must be
-/// hardly larger than the size of the whole. Counts of tokens fulfil this, because each cut adds at most a few tokens.
+/// hardly larger than the size of the whole. Counts of tokens fulfil this condition, because each cut adds at most a
+/// few tokens.
 pub fn chunks(text: &str, size: &dyn Fn(&str) -> usize, max: usize, overlap: usize) -> Vec<Chunk> {
     let whole = trimmed(text);
     if whole.start == whole.end {

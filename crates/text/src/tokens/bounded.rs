@@ -1,13 +1,13 @@
-//! Returns bounds for the number of tokens of a text. They are computed from its bytes in one pass, without a
-//! dictionary.
+//! Returns bounds for the number of tokens of a text. The bounds are computed from the bytes of the text in one pass,
+//! without a dictionary.
 //!
-//! The bounds hold for `o200k_base` and for `cl100k_base`. They follow from the rules by which both tokenizers cut and
-//! merge, and from the facts about both dictionaries that are listed below. A test checks these facts against the
-//! dictionaries.
+//! The bounds hold for `o200k_base` and for `cl100k_base`. The bounds follow from the rules by which both tokenizers
+//! cut and merge, and from the facts about both dictionaries that are listed below. A test checks these facts against
+//! the dictionaries.
 //!
 //! **From above.** A tokenizer cuts a text into pieces. Within a piece it then merges bytes until no two neighbours
 //! together form a token. Every single byte is a token, so a text has at most one token per byte. *Runs* of certain
-//! bytes have fewer:
+//! bytes have fewer tokens than bytes:
 //!
 //! - ASCII letters, with a space before them: in a run, [`is_pair`] allows every pair of neighbouring bytes, and every
 //!   such pair is a token. So no two neighbouring tokens in the run are single bytes, and `n` bytes have at most ⌊(2n +

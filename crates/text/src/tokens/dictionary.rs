@@ -1,15 +1,15 @@
 //! The tokens of `o200k_base`, and the merging of a piece's bytes into them.
 //!
 //! Bytes are merged by byte-pair encoding, as in tiktoken. Of all pairs of neighbours that form a token, the pair with
-//! the lowest rank is merged first; of pairs with the same rank, the leftmost. This is repeated until no pair forms a
-//! token. The time is quadratic in the length of a piece, or n log n with a heap. So a long piece is encoded in
+//! the lowest rank is merged first; of pairs with the same rank, the leftmost. Merging is repeated until no pair forms
+//! a token. The time is quadratic in the length of a piece, or n log n with a heap. So a long piece is encoded in
 //! overlapping windows. The result is exact because of a theorem that the crate `bpe` uses as well: a sequence of
 //! tokens is the encoding of its text if and only if every two neighbouring tokens are the encoding of their joined
-//! text. If a window begins with the same token that the previous window has at that place, the pair of tokens across
-//! the border also occurs in the previous window. So the two encodings can be joined there.
+//! text. Suppose that a window begins with a token that the previous window has at the same place. Then the pair of
+//! tokens across this border occurs in the previous window too, so the two encodings can be joined at the border.
 //!
-//! The table contains only the tokens. It takes 6 MB and is made in a few milliseconds. The automata of `bpe-openai`
-//! take 70 MB and forty milliseconds. The tests compare the results with those of `bpe-openai`.
+//! The table contains only the tokens. The table takes 6 MB of memory and is made in a few milliseconds. The automata
+//! of `bpe-openai` take 70 MB and forty milliseconds. The tests compare the results with those of `bpe-openai`.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -17,8 +17,8 @@ use std::collections::BinaryHeap;
 use super::split::Splitter;
 
 /// The number of bits of a slot that hold the rank of a token. The stored rank is increased by one, so 0 means empty.
-/// The other bits hold a part of the token's hash. This part is compared first, which rejects most bytes that are not
-/// the slot's token.
+/// The other bits hold a part of the token's hash. This part of the hash is compared first, which rejects most bytes
+/// that are not the slot's token.
 const RANK_BITS: u32 = 18;
 const RANK_MASK: u32 = (1 << RANK_BITS) - 1;
 

@@ -1,9 +1,9 @@
 //! Counts the tokens of a text: exactly in `o200k_base`, or within bounds for models whose tokenizer is not public.
 //!
 //! Exact counts equal those of tiktoken and take time linear in the length of the text, even for hostile input on which
-//! tiktoken aborts. The dictionary takes some milliseconds to make and 6 MB of memory. It is made at the first exact
-//! count; [`bounded()`] does not need it. The tokens of a stored text are counted once, when it is stored. If an answer
-//! consists of stored pieces, their counts are added, where [`joins_exactly`] says that the sum is exact.
+//! tiktoken aborts. The dictionary takes some milliseconds to make and 6 MB of memory. The dictionary is made at the
+//! first exact count; [`bounded()`] does not need it. The tokens of a stored text are counted once, when it is stored.
+//! If an answer consists of stored pieces, their counts are added, where [`joins_exactly`] says that the sum is exact.
 //!
 //! Special tokens (`<|endoftext|>`) are counted as ordinary text.
 //!

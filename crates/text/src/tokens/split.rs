@@ -1,8 +1,8 @@
 //! Cuts a text into pieces, as `o200k_base` does before it merges bytes. No token extends across two pieces.
 //!
-//! The patterns are those of tiktoken, except for the one with a look-ahead, `\s+(?!\S)`. Here it is replaced by a
-//! separate pattern, and the last character of a match of this pattern is left to the next piece. `bpe-openai` does the
-//! same, because a regular expression without look-ahead is three times as fast.
+//! The patterns are those of tiktoken, except for the one with a look-ahead, `\s+(?!\S)`. This module uses a separate
+//! pattern in place of the one with the look-ahead, and the last character of a match of this pattern is left to the
+//! next piece. `bpe-openai` does the same, because a regular expression without look-ahead is three times as fast.
 
 use std::cell::RefCell;
 

@@ -1,9 +1,9 @@
 //! Texts in Chinese, Japanese and Korean, which are searched by pairs of characters.
 //!
-//! These scripts have no blanks between words (Korean has blanks, but joins particles to words). So each pair of
-//! neighbouring characters of the same script is a word of the index, as in Lucene's `CJKAnalyzer`. An ideograph
-//! between characters of other scripts is a word by itself. In Japanese, such an ideograph is the stem of a verb, as 送
-//! is in 送ります and 送った.
+//! The scripts of Chinese and Japanese have no blanks between words; Korean has blanks, but joins particles to words.
+//! So each pair of neighbouring characters of the same script is a word of the index, as in Lucene's `CJKAnalyzer`. An
+//! ideograph between characters of other scripts is a word by itself. In Japanese, such an ideograph is the stem of a
+//! verb, as 送 is in 送ります and 送った.
 
 /// A script that is searched by pairs of characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

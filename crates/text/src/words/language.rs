@@ -1,8 +1,8 @@
 //! The language of a text, and the stems and stopwords of languages other than English.
 //!
-//! The crate `whichlang` names the likeliest language of a text. It names a language for any text, even for a line of
-//! code. So a text in the Latin script counts as being in another language than English only if it has more stopwords
-//! of that language than of English.
+//! The crate `whichlang` names the likeliest language of a text. The crate names a language for any text, even for a
+//! line of code. So a text in the Latin script counts as being in another language than English only if it has more
+//! stopwords of that language than of English.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -38,8 +38,8 @@ pub enum Language {
     Turkish,
 }
 
-/// The languages in the Latin script. Each has the code of its list of stopwords, and question words that are missing
-/// from the list.
+/// The languages in the Latin script. Each language has the code of its list of stopwords, and question words that are
+/// missing from the list.
 const LATIN: [(Language, &str, &str); 8] = [
     (Language::Dutch, "nl", "waarom wanneer waar wie wat hoe welke hoeveel"),
     (Language::French, "fr", "pourquoi quand où comment combien quel quelle quels quelles quoi qui est-ce"),
@@ -86,7 +86,8 @@ static STOPWORDS: LazyLock<HashMap<&'static str, u32>> = LazyLock::new(|| {
 });
 
 impl Language {
-    /// Returns the language of `text`; `None` if it is English or unclear. Reads only the beginning of a long text.
+    /// Returns the language of `text`; `None` if the language is English or unclear. Reads only the beginning of a long
+    /// text.
     pub fn of(text: &str) -> Option<Language> {
         let text = &text[..text.floor_char_boundary(MOST_READ)];
         if text.is_ascii() && !text.contains(' ') {
@@ -122,9 +123,9 @@ impl Language {
         }
     }
 
-    /// Returns the language of a text in the Latin script: the language with the most stopwords in the text. It must
-    /// have more stopwords in the text than English. The language that the detector names needs fewer stopwords than
-    /// others.
+    /// Returns the language of a text in the Latin script: the language with the most stopwords in the text. The
+    /// language must have more stopwords in the text than English. The language that the detector names needs fewer
+    /// stopwords than others.
     fn of_latin(text: &str) -> Option<Language> {
         let mut hits = [0; LATIN.len()];
         let mut english = 0;

@@ -7,8 +7,8 @@
 //! - the stem of each word of a text in another language than English ([`language`]);
 //! - pairs of characters of texts in Chinese, Japanese and Korean ([`bigrams`]).
 //!
-//! Hashes and stems end with a character of the private use area, which the tokenizer treats as a letter. So they are
-//! never stemmed again, and no ordinary text contains them.
+//! Hashes and stems end with a character of the private use area, which the tokenizer treats as a letter. So these
+//! stems are never stemmed again, and no ordinary text contains them.
 
 mod bigrams;
 mod identifiers;
@@ -80,7 +80,7 @@ impl Term {
         self.forms.last().map_or("", String::as_str)
     }
 
-    /// Returns the forms, the most general one first. A text that contains one of them matches.
+    /// Returns the forms, the most general one first. A text that contains one of the forms matches.
     pub fn forms(&self) -> &[String] {
         &self.forms
     }

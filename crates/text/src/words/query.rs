@@ -3,8 +3,8 @@
 use crate::tuning::{LONGEST_PHRASE, MOST_COMMIT_IDS, MOST_PHRASES, MOST_TERMS};
 use crate::words::{self, Language, Script, Term};
 
-/// English words that are not looked for. This holds for queries in any language, because queries in other languages
-/// often contain English words too.
+/// English words that are not looked for. The words are left out of queries in any language, because queries in other
+/// languages often contain English words too.
 const STOPWORDS: &str = "a about above after again against all also am an and any are aren as at be because been \
     before being below between both but by can could couldn d did didn do does doesn doing don down during each else \
     ever few for from further get gets got had hadn has hasn have haven having he her here hers herself him himself \
@@ -17,7 +17,7 @@ const STOPWORDS: &str = "a about above after again against all also am an and an
 /// The characters that join the words of an identifier, a path or an address.
 const JOINS: &str = "_-.:/\\#@+=~";
 
-/// The characters of Chinese function words. Pairs that contain one of them are not looked for.
+/// The characters of Chinese function words. Pairs that contain one of these characters are not looked for.
 const CHINESE_STOPWORDS: &str = "的了吗呢吧啊么嘛们着这那哪谁什怎";
 
 /// A parsed query: the words and identifiers to look for.
@@ -25,10 +25,10 @@ const CHINESE_STOPWORDS: &str = "的了吗呢吧啊么嘛们着这那哪谁什�
 pub struct Question {
     /// The words, as [`terms`] returns them, with their stems if the query is not in English.
     pub terms: Vec<Term>,
-    /// The identifiers that the index stores as several words. The index has each of them in three forms: as a phrase,
-    /// joined, and exactly as written.
+    /// The identifiers that the index stores as several words. The index has each identifier in three forms: as a
+    /// phrase, joined, and exactly as written.
     pub identifiers: Vec<Term>,
-    /// The language; `None` if it is English or unclear.
+    /// The language; `None` if the language is English or unclear.
     pub language: Option<Language>,
 }
 

@@ -36,7 +36,7 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// Returns the log beside the store at `path`; `None` if a part of it is missing.
+    /// Returns the log beside the store at `path`; `None` if a part of the log is missing.
     pub(super) fn beside(path: &Path) -> Option<Log> {
         let id = |suffix: &str| beside(path, suffix).metadata().ok().map(|found| FileId::of(&found));
         Some(Log { wal: id(LOGS[0])?, index: id(LOGS[1])? })
@@ -57,11 +57,11 @@ pub(crate) struct Filled {
 /// The treatment of the pages of the log.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Checkpoint {
-    /// Only count them.
+    /// The pages are only counted.
     Count,
-    /// Move the pages that no reader needs in the log.
+    /// The pages that no reader needs in the log are moved into the file.
     Passive,
-    /// Move all pages, and wait for readers.
+    /// All pages are moved into the file, and readers are waited for.
     Full,
 }
 
@@ -150,8 +150,8 @@ pub(crate) fn is_lost(path: &Path, turn: &Turn) -> bool {
 }
 
 /// Moves the content of the `log` of the store at `path` into the store's file, through `connection`, which has this
-/// log open. If the log was cut, keeps the rest of it instead. Does nothing if another process did this before. Returns
-/// whether the store can be opened again.
+/// log open. If the log was cut, keeps the rest of it instead. Does nothing if another process has already moved or
+/// kept the content. Returns whether the store can be opened again.
 ///
 /// Errors with [`Kind::Busy`] if other processes open or read the store during the whole waiting time.
 pub(super) fn rescue(path: &Path, log: Log, is_cut: bool, connection: &Connection) -> Result<bool> {
@@ -176,8 +176,8 @@ pub(super) fn rescue(path: &Path, log: Log, is_cut: bool, connection: &Connectio
     Ok(Noted { log: None, ..noted }.write(&mut open).is_some())
 }
 
-/// Copies the rest of a log that was cut into a new log. SQLite then uses all complete transactions of it. The old
-/// index is not kept, because it would lead SQLite beyond the end of the log.
+/// Copies the rest of a log that was cut into a new log. SQLite then uses all complete transactions of the new log. The
+/// old index is not kept, because it would lead SQLite beyond the end of the log.
 fn keep_rest(path: &Path) {
     let rest = fs::read(beside(path, LOGS[0])).unwrap_or_default();
     remove_logs(path);

@@ -3,8 +3,8 @@
 //!
 //! A file that was removed, moved or replaced stays open in the processes that use it, and SQLite continues to write to
 //! it. Processes that open the path later don't find these writes. So an open store remembers the file that it opened,
-//! and the log of this file ([`StoreFile`]). It checks the path before a write begins, before a commit, and before a
-//! call returns. A check takes three system calls.
+//! and the log of this file ([`StoreFile`]). The store checks the path before a write begins, before a commit, and
+//! before a call returns. A check takes three system calls.
 //!
 //! SQLite finds the log and its index (`-wal`, `-shm`) only by their names. After a file is replaced, SQLite would use
 //! the log of the old file with the new file, and mix their contents. So a log that is known to belong to another file
@@ -77,14 +77,14 @@ pub(crate) struct StoreFile {
     is_read_only: bool,
     is_left: AtomicBool,
     is_released: AtomicBool,
-    /// Whether pages of the log are missing because it was cut.
+    /// Whether pages of the log are missing because the log was cut.
     is_cut: AtomicBool,
-    /// The file `<name>.open`. It is locked as long as the store is open, so that other processes see that the
+    /// The file `<name>.open`. This file is locked as long as the store is open, so that other processes see that the
     /// store is in use.
     open: Mutex<Option<File>>,
 }
 
-/// A store that is about to be opened. Its file exists, and no log of another file lies beside it.
+/// A store that is about to be opened. The store's file exists, and no log of another file lies beside it.
 pub(crate) struct Entered {
     path: PathBuf,
     file: FileId,
@@ -186,7 +186,7 @@ impl StoreFile {
             .hint("this write was not stored; repeat the call, which opens the store that is there now"))
     }
 
-    /// Like [`StoreFile::check`], but for a read, or for a write of which it is unknown whether it was stored.
+    /// Like [`StoreFile::check`], but for a read, or for a write that may or may not have been stored.
     pub(crate) fn check_current(&self) -> Result<()> {
         if self.is_current() {
             return Ok(());
@@ -222,7 +222,7 @@ impl StoreFile {
     }
 
     /// If only the log was removed, replaced or cut, saves its content through `connection`, which has this log open.
-    /// Returns false if this is not possible yet; the next call then tries again.
+    /// Returns false if the content can't be saved yet; the next call then tries again.
     pub(crate) fn rescue(&self, connection: &Connection) -> bool {
         let Some(log) = self.log.filter(|_| self.has_file() && self.has_lost_log()) else { return true };
         let kept = log::rescue(&self.path, log, self.is_cut.load(Ordering::Relaxed), connection);
@@ -258,7 +258,7 @@ impl StoreFile {
             .hint("restart the programs that use it; this write was not stored"))
     }
 
-    /// Returns a text that identifies the open file. It is the same for two values of the same file.
+    /// Returns a text that identifies the open file. The text is the same for two values of the same file.
     pub(crate) fn identity(&self) -> String {
         format!("{:?}", (&self.path, self.file))
     }
@@ -278,8 +278,8 @@ impl StoreFile {
     }
 }
 
-/// Returns whether the database at `path` can only be read. This is so if it has no log, and `error` says that SQLite
-/// can't make a log because the folder can't be written or the disk is full.
+/// Returns whether the database at `path` can only be read. A database can only be read if it has no log, and `error`
+/// says that SQLite can't make a log because the folder can't be written or the disk is full.
 pub(crate) fn is_fixed(path: &Path, error: &rusqlite::Error) -> bool {
     let has_log = beside(path, LOGS[0]).metadata().is_ok_and(|log| log.len() > 0);
     let is_refused = matches!(error.sqlite_error_code(), Some(CannotOpen | ReadOnly)) && !is_writable(path);

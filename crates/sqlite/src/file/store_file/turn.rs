@@ -16,7 +16,8 @@ const PATIENCE: Duration = Duration::from_secs(300);
 /// The pause between two tries to take the lock.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
-/// The right to open, make or change the files of one store. It ends when this value is dropped or the process dies.
+/// The right to open, make or change the files of one store. The right ends when this value is dropped or the process
+/// dies.
 pub(crate) struct Turn {
     /// The locked file; `None` if no file can be locked, for example because the folder can't be written. In
     /// such a folder no process changes a store.

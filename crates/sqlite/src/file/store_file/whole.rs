@@ -54,7 +54,7 @@ pub(crate) fn begin(target: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Re
     }
 }
 
-/// A file that isn't complete yet. This process holds a lock on it, so that no other process removes it.
+/// A file that isn't complete yet. This process holds a lock on the file, so that no other process removes it.
 struct Begun {
     path: TempPath,
     _held: File,

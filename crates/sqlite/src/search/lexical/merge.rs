@@ -1,4 +1,4 @@
-//! Merges the segments of the text index. Every write adds a segment, and a search reads all of them.
+//! Merges the segments of the text index. Every write adds a segment, and a search reads all segments.
 //!
 //! After 100,000 documents, FTS5 has up to a dozen segments. With a single segment, the same searches take three
 //! quarters of the time (<https://sqlite.org/fts5.html#the_merge_command>).
@@ -13,7 +13,7 @@ use tiro_base::scope::Scope;
 use tiro_store::decide::retention;
 use tiro_store::tuning::LARGE_STORE;
 
-/// The number of pages of the index that one step merges. Other writers wait about ten milliseconds for a step.
+/// The number of pages of the index that one step merges. A step makes other writers wait about ten milliseconds.
 const PAGES: i64 = 250;
 
 /// The keys in `meta` of two numbers: the number of documents at the last finished merge, and the number of documents

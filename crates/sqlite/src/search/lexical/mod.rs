@@ -1,8 +1,8 @@
 //! Finds candidates by words. Searches the chunks, with their header and context, with FTS5.
 //!
-//! One query serves all groups of kinds. Its rows are read, the best first, until every group has enough rows. If a
-//! group still has few rows after a few hundred rows were read, the group is searched separately. For this, the index
-//! contains a word that marks the documents of the group, and the query requires this word.
+//! One query serves all groups of kinds. The rows of this query are read, the best first, until every group has enough
+//! rows. If a group still has few rows after a few hundred rows were read, the group is searched separately. For this
+//! search, the index contains a word that marks the documents of the group, and the query requires this word.
 //!
 //! Most of a query's time is spent on scoring ([`rank`]), which takes about a microsecond for each document. An OR over
 //! all words takes 85 ms for 100,000 documents. So only a small corpus is searched for every word. In a large corpus,
@@ -165,7 +165,7 @@ impl Best {
 }
 
 /// Returns the chunks that scope and filter admit, if the store is large and these chunks are few. The search is then
-/// limited to them, because scoring other chunks would take most of the time.
+/// limited to these chunks, because scoring other chunks would take most of the time.
 fn few(
     inner: &Inner,
     connection: &Connection,

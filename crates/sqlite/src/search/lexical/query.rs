@@ -9,7 +9,7 @@ use tiro_text::words::Term;
 /// The maximum number of words of a query. [`rank`] identifies them by numbers below 64.
 const MOST_NUMBERED: usize = 64;
 
-/// The number of the first additional form of an identifier. It is higher than the numbers of words.
+/// The number of the first additional form of an identifier. This number is higher than the numbers of words.
 const FIRST_EXTRA: usize = MOST_WORDS + MOST_UNMET;
 
 /// The number of documents that contain a word or phrase, followed by that word or phrase.
@@ -21,16 +21,16 @@ pub(crate) struct Query {
     /// The query in the language of FTS5.
     pub text: String,
     /// For each word, in the order of the query: the number that identifies the word, and its weight. A word that the
-    /// query contains twice has the same number in both places. All forms of a word have the same number, too. If this
-    /// is `None`, FTS5 computes the weights of the words.
+    /// query contains twice has the same number in both places. All forms of a word have the same number, too. If the
+    /// weights are `None`, FTS5 computes them.
     pub weights: Option<Vec<(usize, f64)>>,
-    /// A JSON array of chunks. If it is `Some`, all other chunks are skipped before they are scored.
+    /// A JSON array of chunks. If the array is given, all other chunks are skipped before they are scored.
     pub among: Option<String>,
 }
 
 impl Query {
-    /// If one of `terms` is a word that marks a group, returns the query restricted to the columns of text. Otherwise
-    /// returns the unchanged query over all columns, which takes a quarter less time.
+    /// If one of `terms` is a word that marks a group, returns the query restricted to the columns of text. In all
+    /// other cases, returns the unchanged query over all columns, which takes a quarter less time.
     pub(super) fn in_text(&self, terms: &[Term]) -> Query {
         let is_mark = |term: &Term| {
             let term = term.word().to_lowercase();
@@ -89,8 +89,8 @@ impl Queries {
     /// Returns the queries for a large corpus, which has `documents` documents. Each of `terms` comes with its
     /// count.
     ///
-    /// Every query also matches documents with a rare identifier in its exact or joined form. These forms don't count
-    /// as further words, because a document with an identifier contains all its forms.
+    /// Every query also matches documents with a rare identifier in its exact or joined form. The forms of an
+    /// identifier don't count as further words, because a document with an identifier contains all its forms.
     pub(super) fn of_rare(terms: Vec<Counted>, documents: i64) -> Queries {
         let (mut extra, mut terms): (Vec<_>, Vec<_>) =
             terms.into_iter().partition(|(_, term)| term.is_extra());
@@ -145,8 +145,8 @@ fn any(words: &[&Counted], documents: i64) -> Query {
     Query { text, weights: Some(words.iter().enumerate().flat_map(weigh).collect()), among: None }
 }
 
-/// Returns the query that matches documents with any two of `words`. It combines each word with any of the rarer words.
-/// The rarest of `words` must come first.
+/// Returns the query that matches documents with any two of `words`. The query combines each word with any of the rarer
+/// words. The rarest of `words` must come first.
 fn pairs(words: &[&Counted], documents: i64) -> Query {
     let mut text = Vec::new();
     let mut all = Vec::new();

@@ -1,8 +1,8 @@
 //! BM25 for words whose documents were counted before the query.
 //!
-//! In every query, the function `bm25()` of FTS5 reads the list of each word's documents once more to count them. This
-//! takes half of the time of a search in 100,000 documents. The store already has these counts, so `counted_bm25` takes
-//! the weight of each word as an argument. Otherwise it computes the formula of FTS5
+//! In every query, the function `bm25()` of FTS5 reads the list of each word's documents once more to count them.
+//! Counting them takes half of the time of a search in 100,000 documents. The store already has these counts, so
+//! `counted_bm25` takes the weight of each word as an argument. Otherwise it computes the formula of FTS5
 //! (<https://sqlite.org/fts5.html#the_bm25_function>), in which the frequency of a word is weighted by column.
 //!
 //! FTS5 accepts ranking functions only through a C interface
@@ -22,10 +22,10 @@ pub(crate) fn weight(all: i64, with: i64) -> f64 {
     if weight > 0.0 { weight } else { LEAST_WEIGHT }
 }
 
-/// Returns the call of the ranking function for a query. If `words` is `None`, it calls the function of FTS5. Otherwise
-/// `words` has, for each word of the query in order, the number that identifies the word, and the weight of the word. A
-/// word with the weight 0 is skipped. If several words have the same number, only one of them counts. Numbers are at
-/// most 63.
+/// Returns the call of the ranking function for a query. If `words` is `None`, it calls the function of FTS5. If
+/// `words` is given, it has, for each word of the query in order, the number that identifies the word, and the weight
+/// of the word. A word with the weight 0 is skipped. If several words have the same number, only one word counts.
+/// Numbers are at most 63.
 pub(super) fn by(words: Option<&[(usize, f64)]>) -> String {
     match words {
         None => format!("bm25({})", COLUMNS.map(|weight| weight.to_string()).join(", ")),

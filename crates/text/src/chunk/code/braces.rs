@@ -33,7 +33,7 @@ pub(super) fn read(text: &str, language: Language) -> Outline {
 struct Frame {
     is_brace: bool,
     has_items: bool,
-    /// The indentation of the statement that opened it.
+    /// The indentation of the statement that opened the block.
     indent: usize,
     span: Option<usize>,
 }

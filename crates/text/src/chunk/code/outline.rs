@@ -10,8 +10,8 @@ const DEEPEST: usize = 6;
 /// The beginning of an item or statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mark {
-    /// The beginning, including the comments before the item or statement. If it is the first of its line, this is the
-    /// beginning of the line.
+    /// The beginning, including the comments before the item or statement. If the item or statement is the first of its
+    /// line, the beginning is that of the line.
     pub(super) start: usize,
     /// Whether all blocks around it contain items, as the blocks of classes do.
     pub(super) is_item: bool,
@@ -44,14 +44,14 @@ struct Span {
 pub(super) struct Outline {
     /// The beginnings of items and statements, in order.
     pub(super) marks: Vec<Mark>,
-    /// The named items, in the order of their beginnings. Each contains the next one or ends before the next one.
+    /// The named items, in the order of their beginnings. Each item contains the next item or ends before it.
     spans: Vec<Span>,
     /// How many named items are open.
     open: usize,
 }
 
 impl Outline {
-    /// Adds the beginning of an item or statement, unless it is not after the last beginning.
+    /// Adds the beginning of an item or statement if it lies after the last beginning.
     pub(super) fn mark(&mut self, mark: Mark) {
         if self.marks.last().is_none_or(|last| last.start < mark.start) {
             self.marks.push(mark);
