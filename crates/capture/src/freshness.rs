@@ -1,4 +1,4 @@
-//! Tells whether the commit or file that a memory refers to has changed since the memory was made.
+//! Finds out whether the commit or file that a memory refers to has changed since the memory was made.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,9 +10,8 @@ use tiro_git::{Reach, Repository, Sha};
 use tiro_intake::{Freshness, Gone, Standing, Subject};
 
 /// Returns the standing of each of `subjects`, in their order.
-///
-/// This function reads git objects, which blocks, so `subjects` should be no more than the hits of one answer. It stops
-/// reading after [`FRESHNESS_PATIENCE`]; the next call continues.
+/// This function reads git objects, which blocks, so `subjects` should contain at most the hits of one answer. It stops
+/// reading after [`FRESHNESS_PATIENCE`]. The next call continues.
 pub fn standing(repository: &Repository, subjects: &[Subject]) -> Vec<Standing> {
     let Ok(head) = repository.head() else { return vec![Standing::UNKNOWN; subjects.len()] };
     let Some(head) = head.commit else { return vec![Standing::CURRENT; subjects.len()] };
@@ -20,7 +19,7 @@ pub fn standing(repository: &Repository, subjects: &[Subject]) -> Vec<Standing> 
     let mut left: Vec<Sha> = subjects.iter().flat_map(made_at).collect();
     left.sort();
     left.dedup();
-    // Most commits are ancestors of `HEAD`, so each commit is looked for there first.
+    // Most commits are ancestors of `HEAD`, so each commit is first searched among them.
     let mut places: HashMap<Sha, CommitPlace> = HashMap::new();
     for place in [CommitPlace::Head, CommitPlace::Branch, CommitPlace::Reflog] {
         if left.is_empty() {
@@ -51,7 +50,7 @@ pub fn standing(repository: &Repository, subjects: &[Subject]) -> Vec<Standing> 
         .collect()
 }
 
-/// Where a commit was found, the best place first.
+/// The places where a commit can be found, the best place first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum CommitPlace {
     Head,
@@ -62,7 +61,7 @@ enum CommitPlace {
     Nowhere,
 }
 
-/// Returns the commits of `subject` that git can have.
+/// Returns those commits of `subject` that may exist in git.
 fn made_at(subject: &Subject) -> impl Iterator<Item = Sha> {
     subject.made_at.iter().filter_map(|sha| sha.parse().ok())
 }

@@ -1,10 +1,10 @@
-//! Numbers that were tuned, and are read in this crate: how long it may take to tell whether what a memory names is still
-//! there, and the confidence of each kind of evidence for a link between a commit and a session, from 0 to 1.
+//! Tuned numbers of this crate: the time in which it must be found out whether the commits and files that memories name
+//! still exist, and the confidence, from 0 to 1, of each kind of evidence for a link between a commit and a session.
 //!
-//! The values of links are set by hand. Their order matters more than the values themselves. From strong to weak, the
-//! evidence is: an id that git printed, a call at the time of the commit, lines in the commit, and a changed file without
-//! known lines. With the values below, `evals join` gives a precision of 100% and a recall of 99.3%. A figure in the doc
-//! comment of a value comes from the same run with only that value changed.
+//! The confidences of links are set by hand. Their order matters more than the values themselves. From strong to weak,
+//! the evidence is: an id that git printed, a call at the time of the commit, lines in the commit, and a changed file
+//! without known lines. With the values below, `evals join` gives a precision of 100% and a recall of 99.3%. A figure
+//! in the doc comment of a value comes from the same run with only that value changed.
 
 use std::time::Duration;
 
@@ -61,8 +61,8 @@ pub const SOME_LINES: f64 = 0.3;
 /// contains at least half of them. A sixth of the lines is enough for a link. Shown by `evals join`.
 pub const HALF_OF_LINES: f64 = 0.65;
 
-/// If sessions with known lines wrote at least this share of a commit's lines in a file, that file doesn't link
-/// sessions without known lines to the commit. Arbitrary: `evals join` gives the same without this rule.
+/// If sessions with known lines wrote at least this share of a commit's lines in a file, this file links no session
+/// without known lines to the commit. Arbitrary: `evals join` gives the same without this rule.
 pub const EXPLAINED: f64 = 0.9;
 
 /// A line that at least this many sessions wrote is no evidence. Measured by `evals join`: without this rule, precision

@@ -1,8 +1,8 @@
 //! Finds servers of Tiro that a user configured by hand, in addition to the one that `tiro init` sets up.
 //!
-//! A client with two servers of Tiro starts both, and its agent gets every tool twice. The servers that are found
-//! are reported and not changed. If `tiro init` set up no server, the user set Tiro up by hand and gets no report.
-//! Only the configuration of the user and that of this project are searched.
+//! A client with two servers of Tiro starts both, and its agent gets every tool twice. The servers that are found are
+//! reported and not changed. If `tiro init` has set up no server, the user has set Tiro up by hand, and nothing is
+//! reported. Only the configuration of the user and the configuration of this project are searched.
 
 use std::path::{Path, PathBuf};
 
@@ -32,7 +32,8 @@ pub fn look(places: &Places, root: Option<&Path>, plan: Option<&Plan>) -> Vec<Fi
         };
         found.extend(servers.iter().map(|name| finding(client, path, name, offered)));
     };
-    // The file is inside the directory of Claude Code if the user chose that directory, otherwise next to it.
+    // Claude Code's file is inside its directory if the user chose that directory. Otherwise it is next to the
+    // directory.
     let user = match places.claude_code == places.home.join(".claude") {
         true => places.home.join(".claude.json"),
         false => places.claude_code.join(".claude.json"),

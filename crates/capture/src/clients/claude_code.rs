@@ -1,14 +1,14 @@
 //! Sets up Claude Code with a plugin, in `skills/tiro` of Claude Code's configuration directory.
 //!
-//! At the start of a session, Claude Code loads each directory in `skills` that has a `plugin.json` as a plugin.
-//! Our directory becomes the plugin `tiro@skills-dir`, with a server, hooks and a skill. So Tiro registers nothing;
-//! removing the directory removes Tiro. A plugin from a marketplace would need two entries in `settings.json`, and
-//! files that Claude Code writes itself, without any benefit. The timeout of tools is not set, because Claude Code's
-//! default of half an hour is enough. What a user adds to the plugin's files belongs to the user: when our part is
-//! removed, the addition and the plugin stay.
+//! At the start of a session, Claude Code loads each directory in `skills` that has a `plugin.json` as a plugin. Our
+//! directory becomes the plugin `tiro@skills-dir`, with a server, hooks and a skill. So Tiro is registered nowhere
+//! else, and removing the directory removes Tiro. A plugin from a marketplace would need two entries in
+//! `settings.json`, and files that Claude Code writes itself, without any benefit. The timeout of tools is not set,
+//! because Claude Code's default of half an hour is enough. Additions to the plugin's files belong to the user. When
+//! our part is removed, such an addition and the plugin stay.
 //!
-//! `settings.json` is edited only if the user lets agents call the tools that only read without asking: their names are
-//! added to `permissions.allow`.
+//! `settings.json` is edited only if the user allows agents to call the read-only tools without asking. Then the names
+//! of these tools are added to `permissions.allow`.
 
 use std::path::{Path, PathBuf};
 
@@ -30,10 +30,10 @@ const RULE: &str = "mcp__plugin_tiro_tiro__";
 /// The file of the user's settings, in which Claude Code looks for rules.
 pub const SETTINGS: &str = "settings.json";
 
-/// What the skill tells the model.
+/// The text of the skill, which the model reads.
 const SKILL_TEXT: &str = include_str!("skill.md");
 
-/// The line of the skill that says that the file is ours, also in other versions.
+/// The line of the skill that marks the file as ours. All versions write this line.
 const SKILL_MARK: &str =
     "<!-- Written by `tiro init`, which replaces this file; `tiro init --remove` deletes it. -->";
 
@@ -47,7 +47,7 @@ const PLUGIN: &str = ".claude-plugin/plugin.json";
 /// The timeout of a hook in seconds. Our hooks take a tenth of a second.
 const HOOK_TIMEOUT: u32 = 5;
 
-/// The events that run our hook: at each of them, a transcript may have grown or a session begins.
+/// The events that run our hook. At each of them, a transcript may have grown or a session begins.
 const EVENTS: &[&str] = &["SessionStart", "Stop", "SubagentStop", "PreCompact", "SessionEnd"];
 
 /// Adds the files for Claude Code to `plan`.
@@ -96,7 +96,7 @@ pub fn servers(places: &Places) -> PathBuf {
     places.claude_code.join("skills/tiro").join(SERVERS)
 }
 
-/// Returns `text` without our entries; it is empty if nothing else is left.
+/// Returns `text` without our entries. The result is empty if nothing else is left.
 pub fn without(path: &Path, text: &str, before: Option<&str>) -> Result<String> {
     if path.ends_with(SKILL) {
         let is_ours = text.lines().any(|line| line == SKILL_MARK);

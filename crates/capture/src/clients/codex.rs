@@ -2,12 +2,12 @@
 //! has hooks there.
 //!
 //! Codex warns if both files contain hooks, so our hooks go into the file that already contains some. Codex runs no
-//! hook before the user approves it in `/hooks`; we don't write that approval for the user. Codex calls a tool without
-//! asking if the tool says that it only reads, so no approval has to be written for such tools.
+//! hook before the user approves it in `/hooks`, and Tiro doesn't write this approval for the user. Codex calls a tool
+//! without asking if the tool declares that it only reads, so no approval has to be written for such tools.
 //!
-//! `toml_edit` keeps comments and the order of entries. It writes line feeds only and drops a byte order mark, so
-//! both the line ends and the mark are restored afterwards. A file that would lose something in spite of this, such
-//! as one with mixed line ends, is not edited.
+//! `toml_edit` keeps comments and the order of entries. It writes line feeds only and drops a byte order mark, so both
+//! the line ends and the mark are restored afterwards. A file that would still lose something, for example because its
+//! line ends are mixed, is not edited.
 
 use std::path::Path;
 
@@ -30,14 +30,14 @@ const STARTUP_TIMEOUT: i64 = 30;
 /// The timeout of a tool, in seconds: a tool that asks another agent takes minutes.
 pub(super) const TOOL_TIMEOUT: i64 = 600;
 
-/// The timeout of a hook in seconds: the most that Codex allows at the end of a session. Our hooks take a tenth of a
-/// second.
+/// The timeout of a hook, in seconds. It is the longest that Codex allows at the end of a session. Our hooks take a
+/// tenth of a second.
 const HOOK_TIMEOUT: u32 = 3;
 
 /// The environment variables that the server needs in addition to those that Codex passes to every server.
 const VARIABLES: [&str; 3] = ["TIRO_DATA_DIR", "TIRO_MODEL_DIR", "XDG_DATA_HOME"];
 
-/// The events that run our hook: at each of them, a transcript may have grown or a session begins.
+/// The events that run our hook. At each of them, a transcript may have grown or a session begins.
 const EVENTS: [&str; 4] = ["SessionStart", "Stop", "PreCompact", "SessionEnd"];
 
 /// Adds the changes for Codex to `plan`.

@@ -1,7 +1,8 @@
 //! Removes our entries from settings in JSON.
 //!
-//! A member is cut out of the text by its position, together with one comma and the white space before it. Removing
-//! it from the tree that [`edit`](super::edit) uses would also remove comments next to it, which may be the user's.
+//! A member is cut out of the text by its position, together with one comma and the white space before it. If the
+//! member were removed from the syntax tree that [`edit`](super::edit) uses, comments next to it would be removed too,
+//! and they may be the user's.
 
 use std::ops::Range;
 
@@ -46,7 +47,7 @@ pub fn remove(text: &str, before: Option<&str>, ours: &Ours) -> Result<String> {
     Ok(format!("{mark}{text}"))
 }
 
-/// Returns `text` without the member at `path`; the same text if there is none.
+/// Returns `text` without the member at `path`. Returns `text` unchanged if there is no such member.
 pub fn member(text: &str, path: &[&str]) -> Result<String> {
     let (mark, body) = split_mark(text);
     let Some(member) = find(body, path) else { return Ok(text.to_owned()) };
@@ -72,8 +73,8 @@ fn find(text: &str, path: &[&str]) -> Option<MemberSpan> {
     })
 }
 
-/// Returns the event and the position of our first hook. If its group contains no other hook, the position is that
-/// of the whole group.
+/// Returns the event of our first hook and the position to cut. If the hook's group contains no other hook, this is the
+/// position of the whole group.
 fn first_hook(text: &str, ours: &Ours) -> Option<(String, Range<usize>)> {
     let command = |hook: &Value<'_>| {
         let hook = hook.as_object()?;

@@ -60,7 +60,8 @@ pub struct Ours {
     pub members: &'static [&'static [&'static str]],
     /// The end of the command line of our hooks. It doesn't depend on the path of the program.
     pub command: &'static str,
-    /// The path of an array of texts with elements of ours, and how these begin.
+    /// The path of an array of texts that contains elements of ours, and the prefix by which our elements are
+    /// recognised.
     pub list: Option<(&'static [&'static str], &'static str)>,
 }
 
@@ -210,7 +211,7 @@ fn objects<'a>(value: &'a mut Value, path: &[String]) -> &'a mut Map<String, Val
     for key in path {
         let next = object.entry(key).or_insert_with(|| Value::Object(Map::new()));
         if !next.is_object() {
-            // This happens only if the key occurs twice and only its first value is an object. The comparison then
+            // This happens only if the key occurs twice and only its first value is an object. Then the comparison
             // refuses the edit.
             *next = Value::Object(Map::new());
         }

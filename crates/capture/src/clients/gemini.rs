@@ -1,10 +1,12 @@
-//! Sets up Gemini CLI: the server and the hooks in `settings.json`, a policy that allows the tools that only read, and
-//! trust in the folder of the project.
+//! Sets up Gemini CLI: the server and the hooks in `settings.json`, a policy that allows the read-only tools, and trust
+//! in the folder of the project.
 //!
-//! The policy is a file of its own. Gemini CLI's `trust` of a server would allow every tool, also those that delete.
+//! The policy is a file of its own. The setting `trust` of a server in Gemini CLI would allow all tools, including
+//! those that delete.
 //!
-//! In a folder that the user doesn't trust, Gemini CLI starts no server and runs no hook. Trust also makes it read the
-//! settings in the folder. So trust is not offered for a folder that has settings: Gemini CLI itself asks about them.
+//! In a folder that the user doesn't trust, Gemini CLI starts no server and runs no hook. Once a folder is trusted,
+//! Gemini CLI also reads the settings in it. So trust is not offered for a folder that has settings: Gemini CLI itself
+//! asks the user about such a folder.
 
 use std::path::Path;
 
@@ -16,16 +18,16 @@ use tiro_base::file::user_file;
 /// Identifies our entries.
 pub const OURS: Ours = Ours { members: &[&["mcpServers", "tiro"]], command: " hook gemini", list: None };
 
-/// The policy of ours, in Gemini CLI's directory.
+/// Our policy, as a path in Gemini CLI's directory.
 pub const POLICY: &str = "policies/tiro.toml";
 
-/// The file in which Gemini CLI keeps which folders the user trusts.
+/// The file in which Gemini CLI records the folders that the user trusts.
 const TRUSTED: &str = "trustedFolders.json";
 
 /// The first line of our policy.
 const MARK: &str = "# Written by `tiro init`; `tiro init --remove` deletes it.";
 
-/// The priority of our rule among the user's policies, whose default is 0 to 999. Arbitrary: low, so that the rules of
+/// The priority of our rule among the user's policies, which range from 0 to 999. Arbitrary: low, so that the rules of
 /// the user come first.
 const PRIORITY: u32 = 1;
 
@@ -35,9 +37,9 @@ pub(super) const TOOL_TIMEOUT: u32 = 600_000;
 /// The timeout of a hook in milliseconds. Our hooks take a tenth of a second.
 const HOOK_TIMEOUT: u32 = 5_000;
 
-/// The events that run our hook: at each of them, a transcript may have grown or a prompt is sent. The start of
-/// a session is not one of them, because text that a hook adds at that time becomes part of the first prompt,
-/// and is lost when the session is resumed.
+/// The events that run our hook. At each of them, a transcript may have grown or a prompt is sent. The start of a
+/// session is not one of them. If a hook adds text at the start of a session, the text becomes part of the first
+/// prompt, and is lost when the session is resumed.
 const EVENTS: [&str; 4] = ["BeforeAgent", "AfterAgent", "PreCompress", "SessionEnd"];
 
 /// Adds the changes for Gemini CLI to `plan`.
@@ -72,8 +74,8 @@ pub fn plan(setup: &Setup<'_>, plan: &mut Plan) {
     }
 }
 
-/// Returns whether the user has not yet said whether to trust `folder`, and the folder has no settings that Gemini CLI
-/// would read once it is trusted.
+/// Returns whether Tiro may offer trust in `folder`: the user has not yet decided whether to trust it, and it has no
+/// settings that Gemini CLI would then read.
 fn needs_trust(folder: &Path, trusted: &Path) -> bool {
     let text = user_file::look(trusted).ok().and_then(|target| String::from_utf8(target.state?.bytes.0).ok());
     let said = text.and_then(|text| value(split_mark(&text).1).ok()).unwrap_or_default();
@@ -94,7 +96,7 @@ pub fn without(path: &Path, text: &str, before: Option<&str>, wrote: Option<&str
     }
 }
 
-/// Returns `text` without the folders that we trusted: those in `wrote` that were not there `before`.
+/// Returns `text` without the folders that Tiro added, which are those in `wrote` that were not in `before`.
 fn without_trust(text: &str, before: Option<&str>, wrote: Option<&str>) -> Result<String> {
     let folders =
         |text: &str| Ok::<_, Error>(value(split_mark(text).1)?.as_object().cloned().unwrap_or_default());

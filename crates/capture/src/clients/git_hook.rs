@@ -2,10 +2,12 @@
 //!
 //! Our lines are a marked block right after the script's first line. At the end of the script they might never run,
 //! because scripts of other tools may end in `exit` or `exec`. The block doesn't touch the script's stdin and exit
-//! code, and runs in the background. A hook is not changed if it is not a shell script, or if another program reads
-//! it: such a hook may depend on its own bytes, its path, or files next to it. Without the hook nothing is lost,
-//! because the next call finds new commits itself. Hooks that other repositories share, or that are part of the
-//! repository, are not changed either.
+//! code, and runs in the background.
+//!
+//! A hook is not changed if it is not a shell script, or if another program reads the script: such a hook may depend on
+//! its own bytes, its path, or files next to it. Hooks that other repositories share, or that are part of the
+//! repository, are not changed either. Without the hook nothing is lost, because the next call finds new commits
+//! itself.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -107,8 +109,8 @@ pub fn without(text: &str) -> Result<Option<String>> {
     Ok((!is_empty).then_some(left))
 }
 
-/// Returns the path of the repository's hook if it contains our lines. A hook that is part of the repository, or lies
-/// outside of it, is not returned.
+/// Returns the path of the repository's hook if it contains our lines. Returns `None` for a hook that is part of the
+/// repository or lies outside of it.
 pub fn own(project: &GitPlace) -> Option<PathBuf> {
     let path = project.hooks.join(NAME);
     let owned = [Some(&project.common), project.work_tree.as_ref()];
@@ -117,7 +119,7 @@ pub fn own(project: &GitPlace) -> Option<PathBuf> {
 }
 
 /// Returns the current path of the hook that was written at `path`. Returns `None` if the hook's repository is no
-/// longer there and none of `repositories` was moved from there.
+/// longer at its former path and is not one of `repositories` either.
 pub fn current_path(path: &Path, repositories: &[GitPlace]) -> Option<PathBuf> {
     if holds_ours(path) {
         return Some(path.to_owned());
@@ -165,15 +167,15 @@ fn line(setup: &Setup<'_>) -> String {
     format!("[ -z \"${{CI-}}\" ] && [ -x {binary} ] && ({} &) || :", call(setup))
 }
 
-/// Returns the command that runs Tiro. It closes every file descriptor that a shell can name, except stdin, stdout
-/// and stderr, which are `/dev/null`.
+/// Returns the command that runs Tiro. The command closes every file descriptor that a shell can name, except stdin,
+/// stdout and stderr, which it redirects to `/dev/null`.
 fn call(setup: &Setup<'_>) -> String {
     let others: String = (3..=9).map(|number| format!(" {number}>&-")).collect();
     format!("{} hook git-post-commit </dev/null >/dev/null 2>&1{others}", quoted(setup.binary))
 }
 
-/// Returns `text` with `block` in place of an older block. If there is no older block, `block` comes first, but
-/// after a `#!` line.
+/// Returns `text` with `block` in place of an older block. If there is no older block, `block` is put at the beginning,
+/// after the `#!` line if there is one.
 fn with_block(text: &str, block: &str) -> Result<String> {
     let range = match find_block(text)? {
         Some(range) => range,
@@ -214,7 +216,7 @@ fn is_shell_script(text: &str) -> bool {
     program.is_some_and(|program| SHELLS.contains(&program.as_str()))
 }
 
-/// Returns whether a shell script passes itself to another program. For example, the rest of the script may be
+/// Returns whether a shell script passes itself to another program, for example because the rest of the script is
 /// Python code or an archive. That program would read our lines too.
 fn is_read_by_another(text: &str) -> bool {
     let reads = |line: &str| line.contains("$0") && READERS.iter().any(|reader| line.contains(reader));

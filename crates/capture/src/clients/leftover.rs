@@ -1,9 +1,9 @@
 //! Removes our entries when there is no record, for example after the data directory was lost or the record was
 //! moved.
 //!
-//! The former content of the files is unknown, so this removes only entries that no other program writes: our
-//! marked lines in a hook, hooks that run this program, and a server `tiro` with exactly the settings that we
-//! write. A server that a user configured by hand stays.
+//! The former content of the files is unknown. So only entries that no other program writes are removed: our marked
+//! lines in a hook, hooks that run this program, and a server `tiro` with exactly the settings that we write. A server
+//! that a user configured by hand stays.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ use tiro_base::file::user_file::{self, Bytes, FileSnapshot};
 pub fn remove(places: Option<&Places>, repositories: &[GitPlace], keep: &Keep, removed: &mut Removed) {
     let mut files: Vec<(Client, PathBuf, &Path)> = Vec::new();
     if let Some(places) = places {
-        // The last file of the plugin is handled first, because it shows whether the others belong to a plugin.
+        // The plugin's last file is handled first, because it shows whether the other files belong to a plugin.
         files.extend(
             places.files().into_iter().rev().map(|(client, path)| (client, path, places.home.as_path())),
         );
@@ -62,7 +62,7 @@ fn remove_entries(client: Client, path: &Path, home: &Path) -> Result<bool> {
     let Some(now) = &target.state else { return Ok(false) };
     let text = std::str::from_utf8(&now.bytes.0)
         .map_err(|error| Error::bad_input("it is not UTF-8").source(error))?;
-    // If the user configured the server, the current text counts as the former one, so that the server is kept.
+    // If the user configured the server, the current text is passed as the former text, so that the server is kept.
     let before = server(path, text).is_some_and(|server| !is_ours(&server)).then_some(text);
     let left = match without(client, path, text, before, None) {
         // An invalid file is no failure if it contains none of our entries.
@@ -109,7 +109,7 @@ fn server(path: &Path, text: &str) -> Option<Server> {
     let arguments = server["args"].as_array().into_iter().flatten();
     let words = std::iter::once(&server["command"]).chain(arguments);
     let words = words.map(|word| word.as_str().unwrap_or_default().to_owned()).collect();
-    // The plugin's server sets no timeout, but counts as if it had ours, because everything in the plugin is ours.
+    // The plugin's server sets no timeout. It counts as having our timeout, because everything in the plugin is ours.
     let has_our_timeout = server["timeout"] == gemini::TOOL_TIMEOUT || is_plugin(path);
     Some(Server { words, has_our_timeout })
 }
@@ -118,8 +118,8 @@ fn is_plugin(path: &Path) -> bool {
     path.ancestors().nth(2).is_some_and(|folder| folder.ends_with("skills"))
 }
 
-/// Returns whether the current or an earlier version of Tiro writes these settings: the full path of the program,
-/// together with our timeout or the toolsets of earlier versions.
+/// Returns whether the current or an earlier version of Tiro wrote these settings. They consist of the full path of the
+/// program, and of either our timeout or the toolsets of earlier versions.
 fn is_ours(Server { words, has_our_timeout }: &Server) -> bool {
     let Some((command, arguments)) = words.split_first() else { return false };
     let program = Path::new(command);

@@ -2,11 +2,11 @@
 //!
 //! Setup has three steps, so that only changes that the user has seen are written: [`plan`] returns the changes,
 //! [`apply`] writes them and records the former content, and [`remove`] restores that content. Without a record,
-//! `remove` removes only what is certainly ours. Each client has its own source file for what is special about it;
-//! the code that reads, replaces, records and edits files is shared.
+//! `remove` removes only what is certainly ours. The source file of each client contains only the peculiarities of this
+//! client. The code that reads, replaces, records and edits files is shared.
 //!
-//! A configuration that can't be edited without losing something is not changed but reported as a [`Finding`]. Only our
-//! own entries are changed.
+//! A configuration that can't be edited without a loss is not changed but reported as a [`Finding`]. Only our own
+//! entries are changed.
 
 pub mod by_hand;
 mod claude_code;
@@ -76,8 +76,8 @@ impl Places {
         plugin.into_iter().chain(others).collect()
     }
 
-    /// Returns the file in which the client lists the prompts of all sessions, also of those whose transcripts it
-    /// deleted. Only Claude Code has one.
+    /// Returns the file in which the client lists the prompts of all sessions, including sessions whose transcripts it
+    /// has deleted. Only Claude Code has such a file.
     pub fn prompts(&self, client: Client) -> Option<PathBuf> {
         (client == Client::ClaudeCode).then(|| self.claude_code.join("history.jsonl"))
     }
@@ -98,17 +98,17 @@ pub struct GitPlace {
     pub formerly: Vec<PathBuf>,
 }
 
-/// The changes that would be made, and the findings about what can't be changed.
+/// The changes to be made, and the findings about configuration that can't be changed.
 #[derive(Debug, Default)]
 pub struct Plan {
     /// The clients that are installed on this machine.
     pub found: Vec<Client>,
     /// The changes, in the order in which they are made; empty if everything is set up.
     pub changes: Vec<Change>,
-    /// Changes that let agents call the tools that only read without asking, and trust the folder. They are made if the
-    /// user wants them.
+    /// Changes that are made only if the user agrees. They let agents call the read-only tools without asking, and make
+    /// a client trust the folder.
     pub offers: Vec<Change>,
-    /// What can't be changed, and why.
+    /// The parts of the configuration that can't be changed, with the reasons.
     pub findings: Vec<Finding>,
 }
 
@@ -117,7 +117,7 @@ pub struct Plan {
 pub struct Change {
     /// The client that the file belongs to.
     pub client: Client,
-    /// The path as users know it; it may be a link.
+    /// The path as users know it. The path may be a link.
     pub path: PathBuf,
     /// The current content; `None` if there is no file.
     pub before: Option<FileSnapshot>,
@@ -143,7 +143,7 @@ pub struct Finding {
 /// The arguments of the server, which offers every tool.
 const SERVE: [&str; 1] = ["serve"];
 
-/// What [`remove`] does not undo.
+/// The entries that [`remove`] keeps.
 #[derive(Clone, Debug, Default)]
 pub struct Keep {
     /// Whether all clients stay set up.
@@ -166,14 +166,14 @@ struct Setup<'a> {
     places: &'a Places,
     /// The absolute path of the program.
     binary: &'a str,
-    /// The names of the tools that only read, which the user may let agents call without asking.
+    /// The names of the read-only tools. The user may let agents call them without asking.
     reading: &'a [String],
     /// The folder in which agents work; `None` outside a work tree.
     folder: Option<&'a Path>,
 }
 
-/// Returns the changes that make every installed client use `binary`, and offers to let agents call the tools called
-/// `reading` without asking. Writes nothing.
+/// Returns the changes that make every installed client use `binary`, and the offer to let agents call the tools named
+/// in `reading` without asking. Writes nothing.
 ///
 /// # Errors
 ///
@@ -251,7 +251,7 @@ impl Plan {
             && !self.findings.iter().any(|finding| finding.client == client)
     }
 
-    /// Returns a readable report: the changes, the findings, and what Tiro captures of each client.
+    /// Returns a readable report with the changes, the findings, and the data that Tiro captures from each client.
     pub fn text(&self) -> String {
         let mut text = String::new();
         for client in &self.found {
@@ -286,8 +286,8 @@ impl Plan {
         text
     }
 
-    /// Plans to replace the content of `path` by what `edit` returns. If `edit` fails, adds a finding with the reason instead. A
-    /// new file gets the mode `mode`; an existing file keeps its own mode.
+    /// Plans to replace the content of `path` with the result of `edit`. If `edit` fails, adds a finding with the
+    /// reason instead. A new file gets the mode `mode`, and an existing file keeps its mode.
     fn edit(
         &mut self,
         setup: &Setup<'_>,
@@ -341,7 +341,7 @@ fn edited(
     Ok(Some(Change { client, path, before: target.state, after, reason }))
 }
 
-/// Says what an offer allows.
+/// Returns a text that says what an offer allows.
 fn allows(reading: &[String]) -> String {
     format!("lets the agent call the tools that only read without asking: {}", reading.join(", "))
 }
@@ -393,7 +393,7 @@ impl Finding {
     }
 }
 
-/// Returns `text` without our entries; `None` if the file did not exist before and nothing else is left in it.
+/// Returns `text` without our entries. Returns `None` if the file did not exist before and nothing else is left in it.
 ///
 /// This function knows the files of all clients, because the record may be older than the current plan. `wrote` is the
 /// content that we wrote, if that is known.

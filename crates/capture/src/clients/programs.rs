@@ -1,7 +1,7 @@
-//! Finds the programs that our entries start, in the files of the clients and in hooks.
+//! Finds the programs that our entries start. The entries are in the files of the clients and in hooks.
 //!
-//! An entry of an earlier version may start a program that is gone, because an upgrade removed the folder of its version.
-//! Then the client reports a server that does not start, and its hooks do nothing.
+//! An entry of an earlier version may start a program that is gone, because an upgrade removed the folder of that
+//! version. Then the client reports that a server does not start, and the client's hooks do nothing.
 
 use std::path::{Path, PathBuf};
 
@@ -23,8 +23,8 @@ pub struct ConfiguredProgram {
     pub program: PathBuf,
 }
 
-/// Returns the programs that our entries in the files of `places` and in the hooks of `repositories` start. A file that
-/// can't be read counts as a file without entries.
+/// Returns the programs that are started by our entries in the files of `places` and in the hooks of `repositories`. A
+/// file that can't be read counts as a file without entries.
 pub fn written(places: &Places, repositories: &[GitPlace]) -> Vec<ConfiguredProgram> {
     let hooks = repositories.iter().filter_map(git_hook::own).map(|path| (Client::Git, path));
     let mut found = Vec::new();
@@ -36,7 +36,7 @@ pub fn written(places: &Places, repositories: &[GitPlace]) -> Vec<ConfiguredProg
             _ => in_json(&text),
         };
         let mut programs: Vec<PathBuf> = commands.into_iter().map(PathBuf::from).collect();
-        // Other programs have hooks with the same arguments.
+        // Other programs may have hooks with the same arguments.
         programs.retain(|program| {
             let name = program.file_name().unwrap_or_default().to_string_lossy();
             program.is_absolute() && name.starts_with("tiro")
@@ -74,7 +74,8 @@ fn program_of_server(server: &Value) -> Option<String> {
     (server["args"].get(0)? == SERVE[0]).then(|| server["command"].as_str().map(str::to_owned))?
 }
 
-/// Returns the program of a hook of ours: the command if the arguments are separate, otherwise its first word.
+/// Returns the program of a hook of ours. This is the whole command if the arguments are separate, otherwise the
+/// command's first word.
 fn program_of_hook(command: &str, arguments: &[&str]) -> Option<String> {
     match arguments {
         ["hook", _] => Some(command.to_owned()),

@@ -1,9 +1,9 @@
 //! Applies a plan and records the former contents, so that the plan can be undone.
 //!
 //! Before a file is written, its former and its new content are recorded in `changes.json`. If a process dies in
-//! between, there is a record without a change, which [`remove`] recognises by the bytes of the file. But there is
-//! never a change without a record. A file that still has the bytes that we wrote gets its former bytes back. If a
-//! file was changed after we wrote it, only our entries are removed from it.
+//! between, there is a record without a change, which [`remove`] recognises by the bytes of the file. There is never a
+//! change without a record. A file that still has the bytes that we wrote gets its former bytes back. If a file was
+//! changed after we wrote it, only our entries are removed from it.
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -16,14 +16,14 @@ use tiro_base::error::{Context, Error, Kind, Result, quoted};
 use tiro_base::file::user_file::{self, Bytes, FileSnapshot};
 use tiro_base::private;
 
-/// The largest record that is read, in bytes. Arbitrary: the record contains the former text of a few files of at
-/// most 4 MiB each.
+/// The largest record that is read, in bytes. Arbitrary: the record contains the former texts of a few files, each of
+/// at most 4 MiB.
 const LARGEST: u64 = 256 << 20;
 
 const FILE: &str = "changes.json";
 const LOCK: &str = "changes.lock";
 
-/// How long to wait for another process to release the record.
+/// The longest time to wait for another process to release the record.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The result of applying a plan.
@@ -40,11 +40,11 @@ pub struct Applied {
 pub struct Removed {
     /// Files that have their former content again, or were deleted because they did not exist before.
     pub restored: Vec<PathBuf>,
-    /// Files that were changed after we wrote them: only our entries were removed.
+    /// Files that were changed after we wrote them, from which only our entries were removed.
     pub edited: Vec<PathBuf>,
     /// Files without a record, from which the entries that are certainly ours were removed.
     pub swept: Vec<PathBuf>,
-    /// What could not be undone: these files were not changed, and their records stay.
+    /// The files that could not be restored. They were not changed, and their records stay.
     pub findings: Vec<Finding>,
     /// Hooks of other repositories, which were kept.
     pub kept: Vec<PathBuf>,
@@ -72,13 +72,13 @@ struct Recorded {
     made: Vec<PathBuf>,
 }
 
-/// Records the current contents in `dir`, then writes `changes`. If a file can't be written, the others are still
+/// Records the current contents in `dir`, then writes `changes`. If one file can't be written, the others are still
 /// written.
 ///
 /// # Errors
 ///
-/// [`Kind::Io`] if the record can't be written; then nothing is changed. [`Kind::Busy`] if another process is working
-/// on it.
+/// [`Kind::Io`] if the record can't be written. In this case nothing is changed. [`Kind::Busy`] if another process is
+/// using the record.
 pub fn apply(changes: &[Change], dir: &Path) -> Result<Applied> {
     let mut applied = Applied::default();
     if changes.is_empty() {
@@ -105,11 +105,11 @@ pub fn apply(changes: &[Change], dir: &Path) -> Result<Applied> {
     Ok(applied)
 }
 
-/// Undoes everything that is recorded in `dir`, the last change first. It can be repeated, even after a crash.
+/// Undoes everything that is recorded in `dir`, the last change first. The call can be repeated, even after a crash.
 ///
 /// # Errors
 ///
-/// [`Kind::Io`] if the record can't be read or written. [`Kind::Busy`] if another process is working on it.
+/// [`Kind::Io`] if the record can't be read or written. [`Kind::Busy`] if another process is using the record.
 pub(super) fn remove(dir: &Path, repositories: &[GitPlace], keep: &Keep) -> Result<Removed> {
     let mut removed = Removed::default();
     if !dir.join(FILE).exists() {
@@ -183,8 +183,8 @@ pub fn was_applied(dir: &Path) -> bool {
     recorded.map_or(true, |files| files.iter().any(|file| file.client != Client::Git))
 }
 
-/// Returns a finding for each recorded hook whose repository can't be found: it is no longer at its former path, and
-/// none of `repositories` was moved from there.
+/// Returns a finding for each recorded hook whose repository can't be found. Such a repository is no longer at its
+/// former path, and is not one of `repositories` either.
 ///
 /// # Errors
 ///
@@ -271,14 +271,14 @@ fn write(change: &Change) -> Result<()> {
 enum Undone {
     Whole,
     OurEntries,
-    /// The file is ours, but must stay, because a user added something to another file of the plugin.
+    /// The file is ours, but must stay, because a user has added something to another file of the plugin.
     Needed,
     Nothing,
 }
 
 fn undo(file: &Recorded) -> Result<Undone> {
     let target = user_file::look(&file.path)?;
-    // If there is no file, the user deleted it, or it was never written.
+    // If there is no file, the user has deleted it, or it was never written.
     let Some(now) = &target.state else { return Ok(Undone::Nothing) };
     if file.before.as_ref() == Some(now) {
         return Ok(Undone::Nothing);
@@ -355,8 +355,8 @@ fn lock(dir: &Path) -> Result<File> {
         File::create(&path).context(Kind::Io, || format!("cannot write `{}`", quoted(path.display())))?;
     let began = Instant::now();
     while let Err(TryLockError::WouldBlock) = file.try_lock() {
-        // A child process that is being started holds our open files for a moment, and with them the lock. So this
-        // waits.
+        // A child process that is being started holds our open files for a moment, including the locked one. So this
+        // function waits.
         if began.elapsed() > PATIENCE {
             return Err(Error::new(Kind::Busy, "another `tiro init` is running")
                 .hint("run this again when it has finished"));

@@ -1,4 +1,4 @@
-//! How long Claude Code keeps transcripts, and the offer to keep them longer.
+//! Finds out how long Claude Code keeps transcripts, and offers to keep them longer.
 
 use std::path::{Path, PathBuf};
 
@@ -8,29 +8,30 @@ use super::{Applied, Client, Places, Plan, Setup, cut, record};
 use tiro_base::error::Result;
 use tiro_base::file::user_file;
 
-/// The setting.
+/// The name of the setting in Claude Code's `settings.json`.
 pub const SETTING: &str = "cleanupPeriodDays";
 
-/// How many days Claude Code keeps transcripts if the setting is missing.
+/// The number of days that Claude Code keeps transcripts if the setting is missing.
 const DEFAULT: u64 = 30;
 
-/// How many days Tiro offers: ten years. No other program writes this number, so it is recognised as Tiro's.
+/// The number of days that Tiro offers: ten years. No other program writes this number, so it shows that Tiro wrote the
+/// setting.
 pub const OFFERED: u64 = 3653;
 
-/// A period that needs no offer, in days.
+/// The least number of days for which Tiro makes no offer.
 const ENOUGH: u64 = 365;
 
 /// Our entry.
 const OURS: Ours = Ours { members: &[&[SETTING]], command: " hook claude-code", list: None };
 
-/// How long Claude Code keeps transcripts.
+/// The time for which Claude Code keeps transcripts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Retention {
     /// The number of days.
     pub days: u64,
-    /// Whether the user's settings contain the number.
+    /// Whether the user's settings contain this number.
     pub is_set: bool,
-    /// The file of the settings.
+    /// The path of the settings file.
     pub path: PathBuf,
 }
 
@@ -49,12 +50,12 @@ pub fn of(places: &Places) -> Option<Retention> {
 }
 
 impl Retention {
-    /// Returns whether transcripts are deleted so early that it is worth an offer.
+    /// Returns whether transcripts are deleted so early that Tiro offers to keep them longer.
     pub fn is_short(&self) -> bool {
         self.days < ENOUGH
     }
 
-    /// Returns what Claude Code does, in a sentence without a full stop.
+    /// Returns a sentence, without a full stop, that says how long Claude Code keeps transcripts.
     pub fn text(&self) -> String {
         let whence = if self.is_set { "set by" } else { "the default of" };
         format!(
@@ -64,8 +65,8 @@ impl Retention {
     }
 }
 
-/// Makes Claude Code keep transcripts for [`OFFERED`] days. Records the former content in `dir`, so that it can be
-/// undone.
+/// Makes Claude Code keep transcripts for [`OFFERED`] days. Records the former content in `dir`, so that the change can
+/// be undone.
 ///
 /// # Errors
 ///
@@ -84,7 +85,7 @@ pub fn raise(places: &Places, dir: &Path) -> Result<Applied> {
     Ok(applied)
 }
 
-/// Returns the settings in `text` without our entry, if it is there.
+/// Returns the settings in `text` without our entry.
 pub(super) fn without(path: &Path, text: &str, before: Option<&str>) -> Result<String> {
     let is_ours = path.ends_with(SETTINGS)
         && value(text).is_ok_and(|settings| settings[SETTING].as_u64() == Some(OFFERED));

@@ -1,7 +1,7 @@
-//! Follows transcripts and commits: reads the transcripts that hooks reported, and imports the commits that are not
+//! Follows transcripts and commits. It reads the transcripts that hooks reported, and imports the commits that are not
 //! stored yet.
 //!
-//! Tiro runs no background process, so each call first catches up for a limited time, and then answers. The idle server
+//! Tiro runs no background process, so each call first catches up for a limited time and then answers. The idle server
 //! or the next call imports the rest. Commits are followed if the user imported the history or chose to capture the
 //! project. Sessions are followed if hooks are installed.
 
@@ -75,28 +75,28 @@ const FIRST_SEEN: i64 = 24 * 60 * 60;
 /// all commits that these references lead to are stored.
 const HEADS: &str = "git heads";
 
-/// What one round of catching up did.
+/// The result of one round of catching up.
 #[derive(Debug, Default)]
 pub struct Followed {
-    /// How many commits and entries of sessions were stored.
+    /// The number of commits and entries of sessions that were stored.
     pub imported: usize,
-    /// What is missing from the answer that follows, and why.
+    /// Notices about what is missing from the answer that follows, with the reasons.
     pub notices: Vec<String>,
-    /// What the next answer is to say, after a round for which no call waited.
+    /// Notices for the next answer, from a round for which no call waited.
     pub for_next_answer: Vec<String>,
 }
 
-/// What a process remembers of following one project, beside what is stored.
+/// The state that a process keeps in memory for following one project.
 #[derive(Default)]
 pub struct Following {
     /// The digest of git's references that lead only to stored commits.
     refs: Mutex<Option<String>>,
-    /// Held by the round that runs.
+    /// The lock that is held by the current round.
     turn: tokio::sync::Mutex<()>,
 }
 
 impl Following {
-    /// Forgets which references were followed, because the project's store was opened again.
+    /// Forgets which references were followed. Called when the project's store was opened again.
     pub fn forget(&self) {
         *self.refs.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
@@ -128,7 +128,7 @@ pub async fn while_idle(
     follow((sources, intake), following, (patience, None), WHILE_IDLE).await
 }
 
-/// Returns the notice that following failed with `error`.
+/// Returns the notice that following failed because of `error`.
 pub fn unfollowed(error: &Error) -> String {
     partial::notice(format!("new commits and transcripts may be missing: {error}"))
 }
@@ -152,12 +152,12 @@ struct CatchUp<'a> {
     intake: &'a dyn Intake,
     following: &'a Following,
     began: Instant,
-    /// How long this round may take before it stops reading transcripts.
+    /// The time after which this round stops reading transcripts.
     patience: Duration,
     /// The maximum number of commits to import; the newest ones are chosen. `None` imports all, which only the idle
     /// server does.
     limit: Option<usize>,
-    /// When to stop waiting for git.
+    /// The time at which this round stops waiting for git.
     until: Instant,
     followed: Followed,
 }
@@ -175,8 +175,9 @@ impl CatchUp<'_> {
     async fn run(&mut self) -> Result<()> {
         let both = (self.sources, self.intake);
         let spool = self.sources.spool();
-        // Rounds of one server take turns. A round that began while another one runs could find nothing left to import,
-        // and answer before the other one has linked what it imported. A long round of the idle server isn't waited for.
+        // Rounds of one server take turns. If a round began while another one runs, it could find nothing left to
+        // import, and answer before the other one has linked its imports. But a call doesn't wait for a long round of
+        // the idle server.
         let patience = if self.is_idle() { WHILE_IDLE } else { OTHER_ROUND };
         let turn = tokio::time::timeout(patience, self.following.turn.lock()).await;
         if turn.is_err() && !self.is_idle() {
@@ -205,7 +206,7 @@ impl CatchUp<'_> {
         let read = self.follow_sessions(grown, &spool, &mut importer).await?;
         let Importer { output, span, .. } = importer;
         link::link_span(both, &work_trees, &span, (!self.is_idle()).then_some(GIT_BEFORE_A_CALL)).await?;
-        // Until here, another process that finds the references reads and links the same.
+        // The references are removed only now. Until here, another process that finds them reads and links the same.
         read.into_iter().for_each(Taken::done);
         let mut is_linked = !link::is_unfinished(self.intake).await?;
         if moved {
@@ -215,8 +216,8 @@ impl CatchUp<'_> {
         if !is_linked && !self.is_idle() {
             self.followed.notices.push(UNLINKED.to_owned());
         }
-        // The cursor is set only now, so that another round, which may run beside this one, makes the links that are
-        // still missing.
+        // The cursor is set only after the links are made. Until then, another round that runs at the same time makes
+        // the missing links.
         if let Some(stamp) = stamp.filter(|_| is_whole) {
             self.intake.keep_cursor(HEADS, &stamp).await?;
             self.following.saw(stamp);
@@ -275,8 +276,8 @@ impl CatchUp<'_> {
             false => spool.is_followed(),
         };
         if !is_wanted {
-            // Capture is off. The commits made until now count as seen, so they are not imported when capture is
-            // switched on again.
+            // Capture is off. The commits made until now are marked as seen, so that they are not imported when capture
+            // is switched on again.
             if stored.is_followed() && !stored.is_imported() {
                 let tips = in_time(Some(until), move |_| repository.tips()).await;
                 let Some(tips) = tips else { return Ok(false) };
@@ -286,8 +287,8 @@ impl CatchUp<'_> {
             return Ok(true);
         }
         if !stored.is_followed() {
-            // Commits of the last day count as new, because the first session in this project may already have made
-            // some.
+            // Commits of the last day count as new, because the first session in this project may have made some of
+            // them.
             let since = sources.now() / 1000 - FIRST_SEEN;
             let seen = in_time(Some(until), move |stop| repository.before(since, stop)).await;
             let Some(seen) = seen else {
@@ -316,8 +317,8 @@ impl CatchUp<'_> {
         Ok(output.left_out == 0 && !output.is_unfinished && is_named)
     }
 
-    /// Reads the transcripts to which hooks left references. Stops if another writer keeps this process waiting too
-    /// long. Returns the references of transcripts that are read to their end.
+    /// Reads the transcripts that are named by the references from hooks. Stops if this process has to wait too long
+    /// for another writer. Returns the references of the transcripts that were read to their end.
     async fn follow_sessions(
         &mut self,
         grown: Vec<Taken>,
@@ -336,7 +337,7 @@ impl CatchUp<'_> {
         Ok(read)
     }
 
-    /// Reads one transcript. Returns its reference once all of it is read.
+    /// Reads one transcript. Returns its reference if all of the transcript was read.
     async fn follow_session(
         &mut self,
         taken: Taken,
@@ -352,8 +353,8 @@ impl CatchUp<'_> {
         };
         let is_shared = taken.reference.event == share::SHARED;
         if let Some(other) = share::elsewhere(self.sources, importer.work_trees, client, &path) {
-            // The session runs in another project: the agent changed into this project's directory before the hook ran.
-            // Or it runs in a copy of this project, which has the same id until a call opens the copy.
+            // The session runs in another project, and the agent changed into this project's directory before the hook
+            // ran. Or the session runs in a copy of this project, which has the same id until a call opens the copy.
             if other == *spool {
                 if taken.is_given_up(self.sources.now()) {
                     taken.done();
@@ -375,8 +376,8 @@ impl CatchUp<'_> {
             Ok(()) if importer.output.bytes_left > before => None,
             Ok(()) => Some(taken),
             Err(error) => {
-                // If the transcript is gone, there is nothing left to read. In all other cases the answer may lack its
-                // messages.
+                // If the transcript is gone, there is nothing left to read. In all other cases, messages may be missing
+                // from the answer.
                 if !is_gone(&path) {
                     let missing = format!("a new transcript was not read: {error}");
                     self.followed.notices.push(partial::notice(missing));
@@ -386,8 +387,9 @@ impl CatchUp<'_> {
         })
     }
 
-    /// Reads the graph of commits, and shows replaced commits again that are checked out again. This is done last, because
-    /// answers are complete without the graph. Returns whether git had the time to tell which commits are checked out.
+    /// Reads the graph of commits. If a replaced commit is checked out again, removes the record that it was replaced.
+    /// This is done last, because answers are complete without the graph. Returns whether git could tell in time which
+    /// commits are checked out.
     async fn read_graph(&self) -> Result<bool> {
         let patience = if self.is_idle() { WHILE_IDLE } else { GRAPH_BEFORE_A_CALL };
         if let Err(error) = graph::learn(self.sources, self.intake, Some(Instant::now() + patience)).await {
@@ -418,9 +420,9 @@ impl CatchUp<'_> {
 }
 
 /// Handles a transcript that can't be read. Keeps its reference for another try, or removes the reference if another
-/// try is pointless. Returns `None`: the transcript was not read to its end.
+/// try is pointless. Always returns `None`, because the transcript was not read to its end.
 fn put_aside(sources: &Sources, taken: Taken, path: &Path, error: &Error) -> Option<Taken> {
-    // If the store is the cause and not the transcript, the reference stays for the next round.
+    // If the failure is caused by the store and not by the transcript, the reference stays for the next round.
     if matches!(error.kind(), Kind::Busy | Kind::Store) {
         tracing::warn!(%error, "a transcript is not stored yet");
         return None;

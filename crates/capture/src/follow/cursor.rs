@@ -1,4 +1,4 @@
-//! The cursor of a transcript. It says how far the transcript is read, and is kept in the store between readings.
+//! The cursor of a transcript. It records how far the transcript was read, and is kept in the store between readings.
 
 use std::path::Path;
 
@@ -12,47 +12,47 @@ use tiro_base::memory::Millis;
 use tiro_intake::{Intake, ReadIntake};
 use tiro_redact::Redactor;
 
-/// How many bytes are compared to recognise a transcript, both at its beginning and before the cursor.
+/// The number of bytes that are compared to recognise a transcript, at its beginning and before the cursor.
 const AROUND: u64 = 4096;
 
-/// Where reading a transcript continues, and what is known of its session up to there.
+/// The position at which reading a transcript continues, and what is known of its session up to this position.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Cursor {
-    /// Offset in bytes of the first line that was not read.
+    /// The offset in bytes of the first line that was not read.
     pub at: u64,
-    /// How many bytes after `at` are known to contain no end of the line.
+    /// The number of bytes after `at` that are known to contain no line end.
     #[serde(default)]
     pub looked: u64,
-    /// A digest of the bytes at the beginning of the file and of those before `at`.
+    /// A digest of the bytes at the beginning of the file and of the bytes before `at`.
     around: String,
     session: Option<String>,
     is_subagent: bool,
     worktree: Option<String>,
     branch: Option<String>,
-    /// When the session began, if known. `last` is the last known time before `at`. Both are in milliseconds.
+    /// The time when the session began, if known. `last` is the last known time before `at`. Both are in milliseconds.
     pub first: Option<Millis>,
     last: Option<Millis>,
-    /// How many bytes of the entries before `at` are stored.
+    /// The number of bytes that are stored of the entries before `at`.
     #[serde(flatten)]
     kept: Kept,
-    /// Length and time of the compressed file that was read, if the transcript is compressed. As long as they are the
-    /// same, the file need not be decompressed to see that nothing was added.
+    /// The length and time of the compressed file that was read, if the transcript is compressed. While they stay the
+    /// same, the file need not be decompressed to check whether it has grown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packed: Option<transcripts::Stamp>,
-    /// Whether the compressed file is another than at the last reading.
+    /// Whether the compressed file was replaced since the last reading.
     #[serde(skip)]
     pub is_packed_anew: bool,
-    /// The session whose copy begins this one, and how far the copy was read.
+    /// The session that was copied to the beginning of this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     forked: Option<Forked>,
-    /// How far the copy was read.
+    /// The progress of reading that copy.
     #[serde(default)]
     pub prefix: Prefix,
     /// Whether a script ran the session.
     #[serde(default)]
     is_headless: bool,
-    /// How far the transcript was read. This is behind `at` while a turn or a tool call is unfinished, which are read
-    /// again when the transcript has grown.
+    /// How far the transcript was read. This is behind `at` while a turn or a tool call is unfinished. These entries
+    /// are read again when the transcript has grown.
     #[serde(default)]
     pub seen: u64,
     /// Whether anything of the session belongs to this project.
@@ -108,8 +108,8 @@ impl Cursor {
             return Ok((cursor, all));
         }
         let (all, around) = transcripts::around(path, cursor.at, AROUND)?;
-        // The file was replaced or cut off, so it is read from its beginning. Entries that the former file contained
-        // too are recognised as already stored.
+        // The file was replaced or cut off, so it is read from its beginning. Entries that the former file also
+        // contained are recognised as already stored.
         let is_other = cursor.at + cursor.looked > all || cursor.around != digest(&around);
         let cursor = if is_other { Cursor::default() } else { cursor };
         let seen = if cursor.seen > all { 0 } else { cursor.seen };
@@ -176,7 +176,7 @@ impl Cursor {
         });
     }
 
-    /// Stores the cursor with what the reader knows of the session.
+    /// Stores the cursor together with the reader's knowledge of the session.
     pub async fn keep(
         &mut self,
         (redactor, intake): (&Redactor, &dyn Intake),
@@ -193,7 +193,7 @@ impl Cursor {
         self.write((redactor, intake), source).await
     }
 
-    /// Stores the cursor as it is.
+    /// Stores the cursor unchanged.
     pub async fn write(&self, (redactor, intake): (&Redactor, &dyn Intake), source: &str) -> Result<()> {
         let text = serde_json::to_string(self).expect("a cursor is plain values");
         let text = redactor.redact(&text).text.into_owned();

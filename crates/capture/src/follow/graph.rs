@@ -1,5 +1,5 @@
-//! The graph of the repository's commits. It is stored for all processes. With it they can tell, without reading git's
-//! objects, whether a commit is still on a branch.
+//! Stores the graph of the repository's commits for all processes. The graph shows whether a commit is still on a
+//! branch, without reading git's objects.
 
 use std::time::{Duration, Instant};
 
@@ -11,11 +11,11 @@ use tiro_git::{GraphPart, Repository};
 use tiro_intake::{Intake, ReadIntake, Standing, Subject};
 use tiro_store::GraphRow;
 
-/// The longest time that git may take to tell the standing of commits. After that, the standing counts as unknown.
+/// The longest time that git may take to find the standing of commits. After that, the standing counts as unknown.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Returns the standing of each of `subjects`, in their order. It says, among other things, whether the commit is still
-/// on a branch.
+/// Returns the standing of each of `subjects`, in their order. Among other things, the standing says whether the commit
+/// is still on a branch.
 pub async fn standing(sources: &Sources, intake: &dyn ReadIntake, subjects: Vec<Subject>) -> Vec<Standing> {
     let count = subjects.len();
     let Some(repository) = sources.repository.clone() else { return vec![Standing::CURRENT; count] };

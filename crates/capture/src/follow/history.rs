@@ -1,8 +1,8 @@
 //! Records how much of the repository's history is stored, and decides which commits are wanted.
 //!
-//! Two things are recorded separately: how much of the history was imported, and the commits from which new
-//! commits are followed. So if the user declines the import, new commits are still followed, and the history
-//! can be imported later.
+//! Two things are recorded separately: how much of the history was imported, and the commits after which new commits
+//! are followed. So if the user declines the import, new commits are still followed, and the history can be imported
+//! later.
 
 use std::collections::HashSet;
 
@@ -21,8 +21,8 @@ const FOLLOWED: &str = "git followed";
 /// The state after all commits that branches lead to were imported.
 const WHOLE: &str = "whole";
 
-/// The state that versions before 0.2 wrote in place of [`WHOLE`]. Those versions also wrote this state after the
-/// user declined to import the history, so an import doesn't rely on it.
+/// The state that versions before 0.2 wrote in place of [`WHOLE`]. Those versions wrote this state even if the user
+/// declined to import the history, so an import doesn't rely on it.
 const FORMERLY_WHOLE: &str = "complete";
 
 /// The state after the user imported part of the history, with a limit or from an incomplete clone.
@@ -45,7 +45,7 @@ pub enum Wanted {
 #[derive(Clone, Debug, Default)]
 pub struct Stored {
     imported: Option<String>,
-    /// The commits at which branches pointed when they were last followed.
+    /// The commits that branches pointed at when they were last followed.
     seen: Option<Vec<Sha>>,
 }
 
@@ -69,8 +69,8 @@ impl Stored {
         self.imported.is_some()
     }
 
-    /// Returns true if only new commits are wanted and a version before 0.2 wrote the state. Then no ancestor of a
-    /// stored commit is missing.
+    /// Returns whether no ancestor of a stored commit is missing. This is certain if only new commits are wanted and a
+    /// version before 0.2 wrote the state.
     pub fn has_no_gaps(&self, wanted: Wanted) -> bool {
         wanted == Wanted::New && self.imported.as_deref() == Some(FORMERLY_WHOLE)
     }
@@ -86,16 +86,16 @@ impl Stored {
         self.imported.as_deref() == Some(WHOLE)
     }
 
-    /// Returns the commits at which branches pointed when they were last followed. Returns `None` if the import
-    /// need not start from these commits. That is so if everything is wanted, or if the history was imported,
-    /// so that all missing commits are new.
+    /// Returns the commits that branches pointed at when they were last followed. Returns `None` if the import need not
+    /// start from these commits: either everything is wanted, or the history was imported, so that all missing commits
+    /// are new.
     pub fn seen(&self, wanted: Wanted) -> Option<&[Sha]> {
         let is_partial = matches!(self.imported.as_deref(), None | Some(PARTIAL));
         let is_all_wanted = wanted == Wanted::Everything || !is_partial;
         self.seen.as_deref().filter(|_| !is_all_wanted)
     }
 
-    /// Returns what a stored commit says about its ancestors.
+    /// Returns what a stored commit tells about its ancestors.
     pub fn covers(&self, wanted: Wanted) -> KnownCommit {
         match self.is_whole() || (wanted == Wanted::New && self.claims_all()) {
             true => KnownCommit::CoversAncestors,
@@ -103,13 +103,12 @@ impl Stored {
         }
     }
 
-    /// Records that an import begins. `left_out` is how many older commits it leaves out. If the import stops early,
-    /// ancestors of stored commits may be missing, and the recorded state says so.
+    /// Records that an import begins. `left_out` is the number of older commits that the import leaves out. If the
+    /// import stops early, ancestors of stored commits may be missing, and the recorded state says so.
     ///
-    /// The state that an earlier version wrote is not changed. If the user of that version declined the history, any
+    /// A state that an earlier version wrote is not changed. If the user of that version declined the history, any
     /// other state would look like an interrupted import, and the rest of the history would be imported. Keeping that
-    /// version's state is safe: commits are stored parents before children, so no ancestor of a stored commit is
-    /// missing.
+    /// state is safe: parents are stored before their children, so no ancestor of a stored commit is missing.
     pub async fn begin(&self, intake: &dyn Intake, wanted: Wanted, left_out: usize) -> Result<()> {
         if self.has_no_gaps(wanted) {
             return Ok(());
@@ -130,7 +129,7 @@ impl Stored {
         intake.keep_cursor(SOURCE, state).await
     }
 
-    /// Records that part of what was wanted is stored. If new commits weren't followed until now, they are followed
+    /// Records that part of the wanted commits are stored. If new commits weren't followed before, they are followed
     /// from now on.
     pub async fn end_in_part(&self, intake: &dyn Intake, wanted: Wanted, tips: &[Sha]) -> Result<()> {
         if wanted == Wanted::Everything && self.imported.is_none() {
@@ -143,16 +142,16 @@ impl Stored {
     }
 }
 
-/// How many commits the history has, and how many of them are stored.
+/// The number of commits in the history, and the number of stored ones.
 #[derive(Clone, Copy, Debug)]
 pub struct Share {
-    /// How many commits can be reached from branches.
+    /// The number of commits that can be reached from branches.
     pub all: usize,
-    /// How many of those commits are stored.
+    /// The number of those commits that are stored.
     pub stored: usize,
 }
 
-/// Counts the commits of the project's repository, and how many of them are stored. This reads the whole history.
+/// Counts the commits of the project's repository and those that are stored. This reads the whole history.
 pub async fn share(sources: &Sources, intake: &dyn ReadIntake) -> Result<Option<Share>> {
     let Some(repository) = sources.repository.clone() else { return Ok(None) };
     let known = known(intake).await?;

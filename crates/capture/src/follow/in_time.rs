@@ -18,9 +18,9 @@ impl Drop for Waiting {
 
 /// Runs `work` on another thread and returns its result, or `None` if it isn't done by `until`.
 ///
-/// If it isn't done, `work` is asked to stop through its [`Stop`]. Its thread is left running: a thread that is blocked
-/// in the operating system can't be ended. The thread doesn't belong to the async runtime, so the process can end
-/// without waiting for it.
+/// If it isn't done, `work` is asked to stop through its [`Stop`]. Its thread is left running, because a thread that is
+/// blocked in the operating system can't be ended. The thread doesn't belong to the async runtime, so the process can
+/// end without waiting for the thread.
 pub async fn in_time<T: Send + 'static>(
     until: Option<Instant>,
     work: impl FnOnce(&Stop) -> T + Send + 'static,

@@ -1,5 +1,5 @@
-//! Links commits to the sessions that led to them, and replaced commits to the commits that replace them. The result is
-//! the same whether the commit or the session was imported first.
+//! Links commits to the sessions that led to them, and replaced commits to their replacements. The result doesn't
+//! depend on whether the commit or the session was imported first.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -20,18 +20,18 @@ use tiro_redact::Redactor;
 use tiro_store::tuning::LEAST_CONFIDENCE;
 use tiro_store::{CallRow, CommitLinks, CommitRow, SessionKey, WriteRow};
 
-/// How many commits one transaction links.
+/// The number of commits that one transaction links.
 const BATCH: usize = 500;
 
-/// The maximum number of commits that are compared at once: more than most projects make in years.
+/// The maximum number of commits that are compared at once. Most projects make fewer in years.
 const MOST_COMMITS: usize = 200_000;
 
-/// The least time that git is given, even if a call has less time left. For the few commits that a call imports, git
-/// takes a hundredth of this time.
+/// The least time that git is given, even if a call has less time left. Git takes a hundredth of this time for the few
+/// commits that a call imports.
 const LEAST_PATIENCE: Duration = Duration::from_secs(1);
 
 /// The name of an import cursor, and the current version of the linking rules. The cursor contains the version of the
-/// rules by which all links were made.
+/// rules that made all stored links.
 const RULES: (&str, &str) = ("links", "3");
 
 /// The value of that cursor if some links could not be made yet.
@@ -50,9 +50,9 @@ impl Span {
 }
 
 /// Links the commits that may be affected by the import of the entries and commits in `span`. If no call waits, and
-/// earlier links were made by other rules or are incomplete, links all commits anew.
+/// earlier links were made by other rules or are incomplete, links all commits again.
 ///
-/// `patience` is how long git may take. `None` means that no call waits. Returns how many of these commits are now
+/// `patience` is the time that git may take. `None` means that no call waits. Returns how many of these commits are now
 /// linked to a session.
 pub async fn link_span(
     (sources, intake): (&Sources, &dyn Intake),
@@ -76,7 +76,7 @@ pub async fn link_span(
         None => Some(UNFINISHED),
         Some(_) => None,
     };
-    // If git failed, the links are recorded as unfinished until a later round makes them.
+    // If git failed, the links are recorded as unfinished, so that a later round makes them.
     let known = intake.cursor(RULES.0).await?;
     if let Some(rules) = rules.filter(|rules| known.as_deref() != Some(rules)) {
         intake.keep_cursor(RULES.0, rules).await?;
@@ -84,18 +84,18 @@ pub async fn link_span(
     Ok(linked.unwrap_or_default())
 }
 
-/// Returns whether all commits have to be linked anew, because links were made by other rules or are incomplete.
+/// Returns whether all commits must be linked again, because their links were made by other rules or are incomplete.
 pub async fn is_due(intake: &dyn ReadIntake) -> Result<bool> {
     Ok(intake.cursor(RULES.0).await?.as_deref() != Some(RULES.1))
 }
 
-/// Returns whether links that were to be made could not be made yet, because git took too long.
+/// Returns whether some links could not be made yet, because git took too long.
 pub async fn is_unfinished(intake: &dyn ReadIntake) -> Result<bool> {
     Ok(intake.cursor(RULES.0).await?.as_deref() == Some(UNFINISHED))
 }
 
-/// Removes the record that a commit was replaced, if the commit is checked out again. `patience` is how long git may take.
-/// Returns whether git told it of all replaced commits in this time.
+/// If a replaced commit is checked out again, removes the record that it was replaced. `patience` is the time that git
+/// may take. Returns whether git could tell in this time which replaced commits are checked out.
 pub async fn take_back(sources: &Sources, intake: &dyn Intake, patience: Duration) -> Result<bool> {
     let replaced = intake.replaced_commits().await?;
     let Some(repository) = sources.repository.clone().filter(|_| !replaced.is_empty()) else {
@@ -118,21 +118,21 @@ pub async fn take_back(sources: &Sources, intake: &dyn Intake, patience: Duratio
     Ok(is_told)
 }
 
-/// The project's work trees, and what their reflogs record about commits.
+/// The project's work trees, and the records of their reflogs about commits.
 pub struct WorkTrees {
-    /// The root of the work tree that the call came from. If there is no repository, the directory of the call.
+    /// The root of the work tree from which the call came. If there is no repository, the directory of the call.
     pub root: PathBuf,
     /// The reflog of each work tree. The key is the canonical root of the work tree.
     pub reflogs: HashMap<PathBuf, Reflog>,
-    /// Roots at which the project was: before it was moved, and of work trees that were removed. Nothing is there now.
+    /// Former roots of the project, from before it was moved, and of removed work trees. Nothing is at these paths now.
     pub formerly: Vec<PathBuf>,
-    /// When and where each commit was first made, and on which branch.
+    /// The time, place and branch at which each commit was first made.
     made: HashMap<Sha, Made>,
     /// Commits that a pull brought from another repository.
     pulled: HashSet<Sha>,
 }
 
-/// When and where a commit was first made.
+/// The time and place at which a commit was first made.
 struct Made {
     here: Here,
     branch: Option<String>,
@@ -178,13 +178,13 @@ impl WorkTrees {
         roots
     }
 
-    /// Returns the roots of the work trees, and those at which the project was formerly.
+    /// Returns the roots of the work trees, and the former roots of the project.
     pub fn roots_and_former(&self) -> Vec<PathBuf> {
         self.roots().into_iter().chain(self.formerly.iter().cloned()).collect()
     }
 
-    /// Returns the path of `file` relative to the root of its work tree, and that root. If `file` is a relative path,
-    /// it is relative to `directory`. Returns `None` for a file outside all work trees.
+    /// Returns the path of `file` relative to the root of its work tree, together with this root. A relative `file` is
+    /// resolved against `directory`. Returns `None` for a file outside all work trees.
     pub fn relative(&self, file: &str, directory: Option<&str>) -> Option<(String, PathBuf)> {
         let path = Path::new(file);
         let path = match directory {
@@ -245,8 +245,8 @@ impl WorkTrees {
     fn commit(&self, row: CommitRow) -> Commit {
         let shas: Vec<Sha> = row.shas.iter().filter_map(|sha| sha.parse().ok()).collect();
         let made = shas.iter().filter_map(|sha| self.made.get(sha)).min_by_key(|made| made.here.time);
-        // A rebase copies an older change, so its time doesn't show when the change was made. A commit or an amend can
-        // contain all changes up to its time.
+        // A rebase copies an older change, so its time doesn't show when the change was made. After a commit or an
+        // amendment, the commit can contain all changes up to that time.
         let until = made
             .filter(|made| matches!(made.action, Action::Commit | Action::Amend))
             .map_or(row.time, |made| made.here.time.max(row.time));
@@ -275,8 +275,8 @@ impl WorkTrees {
 /// Links the commits made between `from` and `until`, and those made up to [`HORIZON`] after `until`, because an entry
 /// may lead to a later commit.
 ///
-/// Returns how many of these commits are now linked to a session. Returns `None` if git took too long or can't be read;
-/// then the links stay as they are.
+/// Returns how many of these commits are now linked to a session. Returns `None` if git took too long or can't be read.
+/// In this case the links stay the same.
 async fn link(
     (sources, intake): (&Sources, &dyn Intake),
     work_trees: &WorkTrees,
@@ -291,7 +291,7 @@ async fn link(
     let begin = from.saturating_sub(HORIZON);
     let commits = intake.commits_made(begin, until, MOST_COMMITS).await?;
     let mut ours = work_trees.ours(&sources.redactor);
-    // If a commit was made here, its author works here, even if the committer has another name.
+    // If a commit was made here, its author works here, even if the committer has a different name.
     let committed = commits.iter().filter(|row| work_trees.is_committed_here(row));
     ours.extend(committed.filter_map(|row| row.author.clone()));
     let commits: Vec<Commit> = commits.into_iter().map(|row| work_trees.commit(row)).collect();

@@ -1,17 +1,17 @@
 //! Excludes entries that were made while capture was paused, so that they are not stored.
 //!
-//! Transcripts still contain what was said during a pause, so it is recognised by its time. If in doubt, an entry is
-//! kept out. This applies to a line without a time that may fall into a pause, and to the output of a tool that was
-//! running when a pause began. It also applies to the summary or title of a session with a pause in it, because these
-//! repeat what was said.
+//! Transcripts still contain what was said during a pause, so an entry that belongs to a pause is recognised by its
+//! time. If in doubt, an entry is excluded. For example, a line without a time is excluded if it may fall into a pause.
+//! The output of a tool is excluded if the tool was running when a pause began. The summary and the title of a session
+//! with a pause are excluded too, because they repeat what was said.
 
 use crate::import::transcript::TranscriptEntry;
 use crate::sources::Sources;
 use crate::spool::Spool;
 use tiro_base::memory::Millis;
 
-/// How far back in time the summary at the beginning of a transcript may reach, in milliseconds. In Claude Code, a
-/// session can be continued for 30 days.
+/// The greatest age of the conversation that a summary at the beginning of a transcript repeats, in milliseconds. In
+/// Claude Code, a session can be continued for 30 days.
 const REACH: Millis = 30 * 24 * 60 * 60 * 1000;
 
 /// The pauses of this project, and those that apply to all projects. Each pause is a pair: the time of its beginning
@@ -28,20 +28,20 @@ impl KeptOut {
         KeptOut { pauses }
     }
 
-    /// Returns whether the entry `said` is kept out. `first` is when its session began.
+    /// Returns whether the entry `said` is excluded. `first` is the time when its session began.
     pub fn said(&self, said: &TranscriptEntry, first: Option<Millis>) -> bool {
         // A summary repeats everything since the session began.
         let since = if said.is_summary { said.since.min(first) } else { said.since };
         self.between(since, said.until)
     }
 
-    /// Returns whether the title of a session is kept out. The session began at `first` and was read up to `last`.
+    /// Returns whether the title of a session is excluded. The session began at `first` and was read up to `last`.
     pub fn title(&self, first: Option<Millis>, last: Option<Millis>) -> bool {
         self.between(first, last)
     }
 
-    /// Returns whether a pause overlaps the time from `since` to `until`. `None` means that there is no limit on that
-    /// side.
+    /// Returns whether a pause overlaps the time from `since` to `until`. `None` means that the time is not limited on
+    /// this side.
     fn between(&self, since: Option<Millis>, until: Option<Millis>) -> bool {
         let (since, until) = (since.unwrap_or(Millis::MIN), until.unwrap_or(Millis::MAX));
         // If the clock was set back, `until` may be before `since`.
@@ -50,10 +50,10 @@ impl KeptOut {
     }
 }
 
-/// Returns when a session began. `said` is its first entry.
+/// Returns the time when a session began. `said` is the session's first entry.
 pub fn began(said: &TranscriptEntry) -> Option<Millis> {
     match said.is_summary {
-        // The summary covers an earlier session, which this one continues.
+        // The summary covers an earlier session, which this session continues.
         true => said.since.map(|since| since.saturating_sub(REACH)),
         false => said.since,
     }

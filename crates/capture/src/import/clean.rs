@@ -1,5 +1,5 @@
-//! Removes from a text what must not be remembered: private passages, text that the client added, blobs and terminal
-//! escapes.
+//! Removes content that must not be remembered from a text: private passages, text that the client added, blobs and
+//! terminal escapes.
 
 use std::borrow::Cow;
 
@@ -37,7 +37,7 @@ impl Private {
         Private { passages: self.passages.clone(), replaced: 0 }
     }
 
-    /// Notes the private passages of `text`, so that they are removed from the other texts of the line too.
+    /// Records the private passages of `text`, so that they are removed from the other texts of the line too.
     pub(super) fn note(&mut self, text: &str) {
         for (start, end, _) in Marked::new(text) {
             let passage = text[start..end].trim();
@@ -48,8 +48,8 @@ impl Private {
         }
     }
 
-    /// Returns `text` with private passages replaced: those that `text` itself marks as private, and those noted from
-    /// other texts by [`Private::note`].
+    /// Returns `text` with private passages replaced. These are the passages that `text` itself marks as private, and
+    /// the passages that [`Private::note`] recorded from other texts.
     pub(super) fn strip<'a>(&mut self, text: Cow<'a, str>) -> Cow<'a, str> {
         self.note(&text);
         let mut kept = String::new();
@@ -72,9 +72,9 @@ impl Private {
     }
 }
 
-/// Iterates over the passages between `<private>` and `</private>`. Each item says where the passage starts, where it
-/// ends, and where the text after the closing tag starts. If a passage has no closing tag, it extends to the end of
-/// the text.
+/// Iterates over the passages between `<private>` and `</private>`. Each item contains the start of the passage, its
+/// end, and the start of the text after the closing tag. A passage without a closing tag extends to the end of the
+/// text.
 struct Marked<'a> {
     text: &'a str,
     from: usize,
@@ -113,8 +113,8 @@ impl Iterator for Marked<'_> {
     }
 }
 
-/// Returns where the next tag with the parts `tag` begins and where it ends. A tag may be in upper or lower case
-/// and contain spaces.
+/// Returns the beginning and the end of the next tag that consists of the parts `tag`. The tag may be in upper or lower
+/// case and contain spaces.
 fn tag(text: &str, from: usize, tag: &[&str]) -> Option<(usize, usize)> {
     let mut at = from;
     while let Some(found) = text[at..].find('<') {
@@ -158,7 +158,7 @@ pub(super) fn without<'a>(text: Cow<'a, str>, names: &[&str]) -> Cow<'a, str> {
 }
 
 /// Returns a user's message `text` without the blocks `<name>…</name>` that the client put into it. A tag within a
-/// line, or in a block of code, is kept: the user wrote about it.
+/// line, or in a block of code, is kept, because the user wrote it.
 pub(super) fn without_blocks<'a>(text: Cow<'a, str>, names: &[&str]) -> Cow<'a, str> {
     let (mut kept, mut from, mut at) = (None::<String>, 0, 0);
     let mut added = Added { text: &text, names, line: 0, is_code: false, unclosed: Vec::new() };
@@ -177,12 +177,12 @@ pub(super) fn without_blocks<'a>(text: Cow<'a, str>, names: &[&str]) -> Cow<'a, 
     }
 }
 
-/// Finds the ends of blocks in a text, from its beginning to its end. It remembers what it found, because a text can
-/// have many tags.
+/// Finds the ends of blocks in a text, from its beginning to its end. Results are remembered, because a text can have
+/// many tags.
 struct Added<'t, 'n> {
     text: &'t str,
     names: &'t [&'n str],
-    /// Where the first line begins that was not searched for code, and whether it is in a block of code.
+    /// The beginning of the first line that was not yet searched for code, and whether this line is in a block of code.
     line: usize,
     is_code: bool,
     /// The names whose tags are not closed in the rest of the text.
@@ -190,11 +190,12 @@ struct Added<'t, 'n> {
 }
 
 impl<'n> Added<'_, 'n> {
-    /// Returns the end of the client's block that starts at `start`, if it is one. `from` is the end of the block before
-    /// it.
+    /// Returns the end of the block that starts at `start`, if the client wrote this block. `from` is the end of the
+    /// previous block.
     ///
-    /// A client writes a block on lines of its own, or begins its content with a line break. Without a closing tag, it
-    /// must do both, and then the block reaches to the end of the text.
+    /// A client's block starts and ends at the borders of lines, or its content begins with a line break. Without a
+    /// closing tag, the block must start a line and its content must begin with a line break. It then reaches to the
+    /// end of the text.
     fn end(&mut self, start: usize, from: usize) -> Option<usize> {
         let rest = &self.text[start + 1..];
         let is_name = |rest: &str, name: &str| {
@@ -236,8 +237,7 @@ impl<'n> Added<'_, 'n> {
     }
 }
 
-/// Returns what the blocks `<name>…</name>` contain, if `text` consists of such blocks alone, with the names of the
-/// blocks.
+/// If `text` consists of blocks `<name>…</name>` alone, returns the name and the content of each block.
 pub(super) fn only_blocks<'a>(text: &'a str, names: &[&'a str]) -> Option<Vec<(&'a str, &'a str)>> {
     let mut found = Vec::new();
     let mut rest = text.trim();
@@ -252,8 +252,8 @@ pub(super) fn only_blocks<'a>(text: &'a str, names: &[&'a str]) -> Option<Vec<(&
     (!found.is_empty()).then_some(found)
 }
 
-/// Returns whether `text` is a block `<name>…</name>` of a client: nothing follows it, or its content begins with a line
-/// break.
+/// Returns whether `text` is a client's block `<name>…</name>`: nothing follows the block, or its content begins with a
+/// line break.
 pub(super) fn is_block(text: &str, name: &str) -> bool {
     let text = text.trim();
     let inner = text.strip_prefix(&format!("<{name}>"));

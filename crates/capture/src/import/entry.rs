@@ -13,10 +13,10 @@ use tiro_base::times;
 /// An entry of a session: a message or a tool call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TranscriptEntry {
-    /// Identifies the entry within the session. It is the same when the line is read again, and in a forked session's
-    /// copy of the line.
+    /// Identifies the entry within the session. The key stays the same when the line is read again, and a forked
+    /// session's copy of the line has the same key.
     pub key: String,
-    /// The author.
+    /// The role of the author.
     pub role: Role,
     /// The name of the tool or the sub-agent that the entry comes from; `None` for the user and the main assistant.
     pub speaker: Option<String>,
@@ -24,19 +24,19 @@ pub struct TranscriptEntry {
     pub text: String,
     /// When the entry was written, according to the client.
     pub time: Option<Millis>,
-    /// The earliest time at which the entry can have been written: its time if known, otherwise the last known time
-    /// before it. `None` if neither is known.
+    /// The earliest time at which the entry can have been written. This is its own time, if known, otherwise the last
+    /// known time before it. `None` if neither is known.
     pub since: Option<Millis>,
-    /// The latest time at which the entry can have been written: its time if known, otherwise the next known time. For
-    /// a tool call, it is the time of its result. `None` if no such time is known.
+    /// The latest time at which the entry can have been written. This is its own time, if known, otherwise the next
+    /// known time. For a tool call, it is the time of its result. `None` if no such time is known.
     pub until: Option<Millis>,
     /// The branch that was checked out.
     pub branch: Option<String>,
     /// The working directory.
     pub worktree: Option<String>,
-    /// Files that a tool call read or changed, as the call names them.
+    /// The files that a tool call read or changed, named as in the call.
     pub files: Vec<String>,
-    /// The files that the call changed; empty if it failed.
+    /// The files that the call changed; empty if the call failed.
     pub written: Vec<WrittenFile>,
     /// The abbreviated ids of the commits that the call made, as git printed them; empty if git printed none. `None`
     /// if the call made no commit.
@@ -51,16 +51,16 @@ pub struct TranscriptEntry {
     pub copy_of: Option<CopyOf>,
 }
 
-/// What the client says of a copied entry. The key of the entry is that of the original.
+/// The client's information about a copied entry. The entry itself has the key of the original.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CopyOf {
     /// The client's id of the original session.
     pub session: String,
-    /// The copy's own id, by which a copy of the copy names it.
+    /// The copy's own id. If this copy is copied again, the new copy names this id.
     pub own: Option<String>,
 }
 
-/// What is known of a session that begins with a copy of another one.
+/// Information about a session that begins with a copy of another session.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Forked {
     /// The client's id of the original session.
@@ -69,7 +69,7 @@ pub struct Forked {
     pub at: Option<Millis>,
 }
 
-/// What is known of the session so far. It is needed to continue reading in the middle of a file.
+/// The information about the session so far. It is needed to continue reading in the middle of a file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct About {
     /// The client's id of the session.
@@ -88,7 +88,7 @@ pub struct About {
     pub is_headless: bool,
     /// When the session began, if the client says so.
     pub began: Option<Millis>,
-    /// The session whose copy begins this one, if the client doesn't mark the copied entries.
+    /// The session that was copied to the beginning of this session, if the client doesn't mark the copied entries.
     pub forked: Option<Forked>,
     /// The time of the last line that has a time.
     pub last: Option<Millis>,
@@ -103,7 +103,7 @@ pub struct Counts {
     pub unreadable: usize,
     /// Lines that are too long to be read.
     pub cut: usize,
-    /// Lines that were read, but are too long or not finished, so that long texts or their end were left out.
+    /// Lines that are too long or unfinished, so that they were read without their long texts or without their end.
     pub shortened: usize,
     /// Lines that were read with some of their characters replaced.
     pub replaced: usize,
@@ -136,7 +136,7 @@ pub(in crate::import) enum Part<'a> {
     Result { id: Cow<'a, str>, outcome: Outcome, output: Cow<'a, str>, changed: Vec<String> },
 }
 
-/// A line of the transcript: its parts, and what they have in common.
+/// A line of the transcript, as its parts and their common properties.
 #[derive(Default)]
 pub(in crate::import) struct Line<'a> {
     pub(in crate::import) key: Option<Cow<'a, str>>,
@@ -158,12 +158,12 @@ impl About {
     }
 }
 
-/// The least number that is a time: seconds since 1970. From the second number on, milliseconds are meant.
+/// The least number that counts as a time in seconds since 1970. Numbers from the second constant on are milliseconds.
 const SECONDS: f64 = 1e8;
 const MILLISECONDS: f64 = 1e11;
 
-/// Parses a time: RFC 3339, a date and time without an offset (taken as UTC), or seconds or milliseconds since 1970.
-/// Returns `None` for any other text, and for times that can't be printed.
+/// Parses a time. The text may be in RFC 3339, a date and time without an offset (taken as UTC), or a number of seconds
+/// or milliseconds since 1970. Returns `None` for any other text, and for times that can't be printed.
 pub(in crate::import) fn time(text: Option<Cow<'_, str>>) -> Option<Millis> {
     let text = text?;
     if let Ok(time) = times::parse_time("timestamp", &text) {

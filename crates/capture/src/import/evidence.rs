@@ -1,8 +1,8 @@
-//! Extracts from a tool call which files it changed and which commits it made. This is used to link commits to
-//! sessions. These functions are pure.
+//! Finds the files that a tool call changed and the commits that it made. Commits are linked to sessions by these
+//! facts. These functions are pure.
 //!
 //! Only hashes of a change's lines are kept. They are enough to find the lines in a commit, and to notice that the
-//! lines were reverted before it.
+//! lines were reverted before the commit.
 
 use super::fields::Fields;
 use super::gist::{self, Arguments, Shape};
@@ -13,7 +13,7 @@ use tiro_git::line_hash;
 /// texts overlap as much as the texts do.
 const MOST_LINES: usize = 64;
 
-/// How many bytes of a text are split into lines and hashed, counted from its beginning. Arbitrary.
+/// The number of bytes at the beginning of a text that are split into lines and hashed. Arbitrary.
 const MOST_BYTES: usize = 1 << 20;
 
 /// The maximum number of changed files that are kept for one call.
@@ -28,7 +28,7 @@ pub struct WrittenFile {
     pub lines: Vec<u32>,
 }
 
-/// Returns the files that a call changes. If `shape` is an edit, these are the files that it edits; otherwise, the
+/// Returns the files that a call changes. If `shape` is an edit, these are the edited files; otherwise, they are the
 /// files that the call's command line writes.
 pub(super) fn written(arguments: &Arguments<'_>, files: &[String], shape: Shape) -> Vec<WrittenFile> {
     let fields = fields(arguments);
@@ -122,9 +122,9 @@ pub(super) fn command(arguments: &Arguments<'_>) -> Option<String> {
     gist::command(raw).map(|line| line.into_owned())
 }
 
-/// Returns the files that a command line writes, as far as its words show it: by redirections, edits in place, moves,
-/// copies and removals. Includes the hashes of the written lines if the command line contains them, as in a
-/// here-document.
+/// Returns the files that a command line writes, as far as its words show them: by redirections, edits in place, moves,
+/// copies and removals. If the command line contains the written lines, as in a here-document, their hashes are
+/// included.
 fn by_command(line: &str) -> Vec<WrittenFile> {
     let mut files: Vec<WrittenFile> = Vec::new();
     for command in shell::commands(&line[..line.floor_char_boundary(MOST_BYTES)]) {
@@ -165,8 +165,8 @@ fn by_command(line: &str) -> Vec<WrittenFile> {
     files
 }
 
-/// If the command line makes commits, returns their abbreviated ids, as far as git printed them in `output`. Returns
-/// `None` if the command line makes no commit.
+/// If the command line makes commits, returns the abbreviated ids that git printed in `output`. Returns `None` if the
+/// command line makes no commit.
 ///
 /// A command that only prints commits, such as `git log`, makes none.
 pub(super) fn commits(line: &str, output: &str) -> Option<Vec<String>> {

@@ -5,8 +5,8 @@
 //! text of the values, and only the values that are needed are parsed afterwards. The other values are skipped at the
 //! speed of the scanner, and deep nesting needs no stack.
 //!
-//! Clients cut texts in the middle of a character, so a string can contain half of a surrogate pair. It is read as
-//! U+FFFD.
+//! Clients cut texts in the middle of a character, so a string can contain half of a surrogate pair. Such a half is
+//! read as U+FFFD.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -99,13 +99,14 @@ pub(super) fn scalar(raw: &RawValue) -> Option<Cow<'_, str>> {
 
 /// Returns whether a JSON text contains half of a surrogate pair, which is read as U+FFFD.
 pub(super) fn has_half_pairs(json: &str) -> bool {
-    /// Returns the number of the UTF-16 unit that the escape `\uXXXX` at the start of `text` stands for.
+    /// Returns the UTF-16 unit of the escape `\uXXXX` at the start of `text`.
     fn unit(text: &str) -> Option<u16> {
         u16::from_str_radix(text.strip_prefix("\\u")?.get(..4)?, 16).ok()
     }
     let mut paired = 0;
     json.match_indices("\\u").any(|(at, _)| {
-        // After another backslash, this one is a character, not the beginning of an escape.
+        // If the backslash is preceded by another one that escapes it, it is a character, not the beginning of an
+        // escape.
         let before = json[..at].bytes().rev().take_while(|byte| *byte == b'\\').count();
         match unit(&json[at..]).filter(|_| before % 2 == 0 && at >= paired) {
             Some(0xd800..0xdc00) => {

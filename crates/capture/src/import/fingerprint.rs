@@ -2,11 +2,11 @@
 
 use tiro_redact::Redactor;
 
-/// Returns a hash that is equal for a call and its repetition. In a repetition, `call` may differ only in temporary
-/// paths. `outcome` may also differ in numbers, hexadecimal ids, times and durations.
+/// Returns a hash that is equal for a call and its repetitions. The `call` of a repetition may differ only in temporary
+/// paths. Its `outcome` may also differ in numbers, hexadecimal ids, times and durations.
 pub(super) fn fingerprint(call: &str, outcome: &str) -> u64 {
-    // Secrets are redacted before hashing: answers show an id that is derived from the hash, and nobody must be able to
-    // check a guessed secret against it.
+    // Secrets are redacted before hashing. Answers show an id that is derived from the hash, and nobody must be able to
+    // check a guessed secret against this id.
     let [call, outcome] = [call, outcome].map(|text| Redactor::blank().redact(text).text.into_owned());
     let text = normal(&call, false) + "\n" + &normal(&outcome, true);
     let hash = blake3::hash(text.as_bytes());
@@ -16,7 +16,7 @@ pub(super) fn fingerprint(call: &str, outcome: &str) -> u64 {
 /// Folders for temporary files.
 const TEMPORARY: [&str; 4] = ["/tmp/", "/private/tmp/", "/var/folders/", "/var/tmp/"];
 
-/// Returns `text` with temporary paths replaced by `#`. If `numbers` is set, numbers are replaced too. Each run of
+/// Returns `text` with temporary paths replaced by `#`. If `numbers` is true, numbers are replaced too. Each run of
 /// white space is replaced by one space.
 fn normal(text: &str, numbers: bool) -> String {
     let mut out = String::with_capacity(text.len());

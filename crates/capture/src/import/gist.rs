@@ -1,4 +1,4 @@
-//! Shortens a tool call: its arguments to one line, its output to an excerpt.
+//! Shortens a tool call: the arguments to one line, the output to an excerpt.
 //!
 //! Tools are recognised by their arguments, not by their names, because clients use different names and users add their
 //! own tools. If a tool is not recognised, the first strings among its arguments are kept.
@@ -13,20 +13,20 @@ use super::fields::{Fields, items, string};
 /// The maximum number of characters of the arguments that are kept.
 const ASKED: usize = 300;
 
-/// The maximum number of characters that are kept of the old text of an edit, and of the new one.
+/// The maximum number of characters that are kept of the old text of an edit, and of the new text.
 const CHANGE: usize = 80;
 
 /// The maximum number of characters of an output that are kept.
 pub(super) const EXCERPT: usize = 1200;
 
-/// The maximum number of characters of the output that are kept if a file was read. Few are enough, because the file
+/// The maximum number of characters that are kept of the output of reading a file. Few are enough, because the file
 /// itself still exists.
 pub(super) const EXCERPT_OF_FILE: usize = 300;
 
 /// The names of arguments that contain the path of a file.
 const PATHS: [&str; 5] = ["file_path", "notebook_path", "absolute_path", "filePath", "path"];
 
-/// The names of the arguments that describe a call best, in order of preference.
+/// The names of the arguments that describe a call best, the best first.
 const TELLING: [&str; 21] = [
     "command",
     "cmd",
@@ -86,7 +86,7 @@ pub(super) struct Gist {
     pub(super) shape: Shape,
 }
 
-/// Returns a shortened call of `tool`, without private passages.
+/// Returns a shortened form of a call of `tool`, without private passages.
 pub(super) fn gist(tool: &str, arguments: &Arguments<'_>, private: &mut Private) -> Gist {
     let fields = match arguments {
         Arguments::Json(raw) => Fields::of(raw),
@@ -127,7 +127,7 @@ fn is_of_file(tool: &str) -> bool {
     ["read", "view", "edit", "write", "create", "replace"].iter().any(|verb| tool.contains(verb))
 }
 
-/// Returns whether a tool is one of Tiro's own, judged by the name of its server or by its own name.
+/// Returns whether a tool is one of Tiro's own. The name of the tool's server and the name of the tool decide.
 pub(super) fn is_own(tool: &str) -> bool {
     let rest = tool.strip_prefix("mcp_").map(|rest| rest.trim_start_matches('_'));
     let (server, name) = rest.unwrap_or(tool).rsplit_once("__").unwrap_or((rest.unwrap_or_default(), tool));
@@ -139,12 +139,12 @@ pub(super) fn is_own(tool: &str) -> bool {
 /// Returns whether any command of a command line runs Tiro.
 fn runs_tiro(line: &str) -> bool {
     let commands = line.split([';', '&', '|', '\n', '(', '`']);
-    // Words with `=` before the name of a command set variables.
+    // Before the name of a command, words with `=` set variables.
     let mut names = commands.filter_map(|each| each.split_whitespace().find(|word| !word.contains('=')));
     names.any(|name| name.rsplit('/').next() == Some("tiro"))
 }
 
-/// Returns the main arguments of a call, or if it has none, the first strings among its arguments.
+/// Returns the main arguments of a call. If there are none, returns the first strings among its arguments.
 fn asked(arguments: &Arguments<'_>, fields: &Fields<'_>, private: &mut Private) -> Option<String> {
     let mut parts: Vec<String> = Vec::new();
     let mut add = |text: Cow<'_, str>, private: &mut Private| {
@@ -184,8 +184,8 @@ fn asked(arguments: &Arguments<'_>, fields: &Fields<'_>, private: &mut Private) 
     (!parts.is_empty()).then(|| parts.join(" · "))
 }
 
-/// Returns the command line that an array of words contains: the last word if the words are like
-/// `bash -lc …`, otherwise all words.
+/// Returns the command line that an array of words contains. If the words are like `bash -lc …`, this is the last word,
+/// otherwise all words.
 pub(super) fn command(raw: &RawValue) -> Option<Cow<'_, str>> {
     let words: Option<Vec<Cow<'_, str>>> = items(raw).into_iter().take(64).map(string).collect();
     let mut words = words.filter(|words| !words.is_empty())?;
@@ -206,8 +206,8 @@ fn collect<'a>(raw: &'a RawValue, depth: usize, into: &mut Vec<Cow<'a, str>>) {
     }
 }
 
-/// Returns what an edit changes, in a few words: the first old line and the first new line that differ. Returns `None`
-/// if the call is no edit.
+/// Returns a short description of an edit: the first old line and the first new line that differ. Returns `None` if the
+/// call is not an edit.
 fn change(fields: &Fields<'_>, private: &mut Private) -> Option<String> {
     let mut side =
         |fields: &Fields<'_>, name: &str| fields.text(name).map(|text| private.strip(text).into_owned());
@@ -228,8 +228,8 @@ fn change(fields: &Fields<'_>, private: &mut Private) -> Option<String> {
     Some(format!("{} lines, `{}`", content.lines().count(), clip(first_line(&content), CHANGE)))
 }
 
-/// Returns the first old line and the first new line that differ. If their shown beginnings are the same, each is shown
-/// from the first differing word on.
+/// Returns the first old line and the first new line that differ. If the shown beginnings of both are the same, both
+/// are shown from the first differing word on.
 fn difference<'t>(old: impl Iterator<Item = &'t str>, new: impl Iterator<Item = &'t str>) -> String {
     let lines = |lines: &mut dyn Iterator<Item = &'t str>| -> Vec<&'t str> {
         lines.map(str::trim).filter(|line| !line.is_empty()).collect()
@@ -252,7 +252,7 @@ fn difference<'t>(old: impl Iterator<Item = &'t str>, new: impl Iterator<Item = 
     }
 }
 
-/// Returns the byte at which the first differing word of two lines begins.
+/// Returns the byte at which two lines begin to differ, moved to the beginning of the word.
 fn differ_at(one: &str, other: &str) -> usize {
     let same = one.char_indices().zip(other.chars()).take_while(|((_, a), b)| a == b);
     let end = same.last().map_or(0, |((at, c), _)| at + c.len_utf8());
@@ -263,7 +263,7 @@ fn first_line(text: &str) -> &str {
     text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default()
 }
 
-/// Returns the patch that the arguments contain, if they contain one.
+/// Returns the patch in the arguments, if there is one.
 pub(super) fn patch<'a>(arguments: &Arguments<'a>, fields: &Fields<'a>) -> Option<Cow<'a, str>> {
     const BEGINS: &str = "*** Begin Patch";
     if let Arguments::Text(text) = arguments
@@ -351,8 +351,8 @@ pub(super) fn excerpt(output: &str, most: usize) -> String {
     format!("{}\n[… {} bytes]\n{}", shown(&output[..head]), tail - head, shown(&output[tail..]))
 }
 
-/// Returns the texts in the content of a message or the output of a tool, which may be a string, an array of blocks, or
-/// an object that contains these. Images and other files are replaced by their type and size.
+/// Returns the texts in the content of a message or the output of a tool. The content may be a string, an array of
+/// blocks, or an object that contains these. Images and other files are replaced by their type and size.
 pub(super) fn content(raw: &RawValue) -> Cow<'_, str> {
     let mut pieces = Vec::new();
     pieces_of(raw, 4, &mut pieces);

@@ -1,11 +1,11 @@
 //! Turns a commit into the draft of a memory.
 //!
 //! The text begins with the unchanged message, because people search for it and the embedding of the first chunk should
-//! include it. Then come the added sentences, new words and names, and then files and headings. The recall among the
-//! first ten results was measured with BM25 on the changelog of `bat`: 71% if only the message is indexed, 68% with
+//! include it. Then come the added sentences, new words and names, and after them files and headings. The recall among
+//! the first ten results was measured with BM25 on the changelog of `bat`: 71% if only the message is indexed, 68% with
 //! paths, 79% with added sentences and new words, 77.5% with everything. So paths and headings are shown but not
-//! indexed ([`CommitDraft::indexed`]). The same commit always gives the same bytes. Nothing is redacted here; the write
-//! path does that before it stores the text.
+//! indexed ([`CommitDraft::indexed`]). The same commit always results in the same bytes. Nothing is redacted here,
+//! because the write path redacts the text before it stores it.
 
 use std::fmt::Write;
 
@@ -31,10 +31,10 @@ pub struct CommitDraft {
     /// The message and the changes, for a reader.
     pub text: String,
     /// The parts of `text` that are searched: the message, added sentences, new words and names. Paths and headings are
-    /// left out, because they show what a commit touches rather than what it is about.
+    /// left out, because they show which places a commit touches, not its topic.
     pub indexed: String,
-    /// The message. `text` and `indexed` begin with it. Only the message is embedded: embedding the rest too lowers the
-    /// recall by two points.
+    /// The message. `text` and `indexed` begin with it. Only the message is embedded. If the rest were embedded too,
+    /// the recall would be two points lower.
     pub message: String,
     /// The commit's id, which is the `source_id` of the memory.
     pub sha: Sha,
@@ -42,18 +42,18 @@ pub struct CommitDraft {
     pub parents: Vec<Sha>,
     /// A hash of the changes. Commits with the same patch id and author time become one memory.
     pub patch_id: Option<PatchId>,
-    /// The branch that the commit belongs to, as [`History::branch`](tiro_git::History::branch) says.
+    /// The branch that the commit belongs to, as determined by [`History::branch`](tiro_git::History::branch).
     pub branch: Option<String>,
-    /// The author's name, as it is now.
+    /// The author's current name.
     pub author: String,
-    /// When the change was made.
+    /// The time when the change was made.
     pub author_time: Moment,
-    /// When this commit was made.
+    /// The time when this commit was made.
     pub commit_time: Moment,
     /// The changed paths of at most 512 files, sorted. For a renamed file, both the old and the new path are
     /// listed.
     pub files: Vec<String>,
-    /// Remarks on what the text leaves out or could not show. The receipt of the import counts them.
+    /// Remarks on content that the text leaves out or could not show. The receipt of the import counts them.
     pub flags: Vec<Flag>,
 }
 
@@ -64,19 +64,19 @@ words! {
         MessageCut = "message_cut",
         /// Some bytes of the message are not text.
         MessageLossy = "message_lossy",
-        /// The encoding of the message is not named, or is named wrongly, and was guessed.
+        /// The encoding of the message is missing or wrong, and was guessed.
         EncodingGuessed = "encoding_guessed",
         /// A time was missing, unreadable or outside the years 1 to 9999.
         NonsenseTime = "nonsense_time",
         /// The commit has more than one parent, so its lines are not compared.
         Merge = "merge",
-        /// The commit could not be compared: for example, its parent or a tree is not in this clone.
+        /// The commit could not be compared, for example because its parent or a tree is not in this clone.
         ChangesUnknown = "changes_unknown",
         /// A changed blob is not in this clone.
         BlobMissing = "blob_missing",
         /// A changed blob is too large to compare.
         BlobTooLarge = "blob_too_large",
-        /// More files changed than the list contains.
+        /// More files changed than the list can contain.
         FilesCut = "files_cut",
         /// Some changed files match `ignore.paths` and are left out.
         FilesIgnored = "files_ignored",
@@ -106,8 +106,8 @@ pub fn draft(commit: &CommitDetail, branch: Option<&str>) -> CommitDraft {
     }
 }
 
-/// Returns `indexed`, the searched text of a commit, after the author got another name. The commit is also found by the
-/// name that is written in it: if that name is not the author's current one, it is the last line.
+/// Returns `indexed`, the searched text of a commit, for an author whose name has changed. The commit can still be
+/// found by the name that is written in it: if this is not the author's current name, it is added as the last line.
 pub fn with_written_name(indexed: &str, author: &Author) -> String {
     let written = author.written.as_deref().unwrap_or(&author.name);
     let plain = indexed.strip_suffix(written).and_then(|plain| plain.strip_suffix('\n'));

@@ -1,7 +1,7 @@
-//! Reads messages in JSON as other programs export them, forgiving about names.
+//! Reads JSON messages that other programs exported. Fields may have one of several names.
 //!
-//! An object is a message, or a conversation with a list of messages. For parts that can't be read, the reason is
-//! returned, so that the caller can say in which line they stand.
+//! An object is a message, or a conversation with a list of messages. For each part that can't be read, the reason is
+//! returned, so that the caller can report it with the number of the line.
 
 use std::borrow::Cow;
 
@@ -35,13 +35,13 @@ const LISTS: [&str; 5] = ["messages", "conversations", "conversation", "turns", 
 /// A message that another program kept.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Said {
-    /// Who said it.
+    /// The role of the speaker.
     pub role: Role,
     /// The speaker's name.
     pub speaker: Option<String>,
     /// The text.
     pub text: String,
-    /// When it was said.
+    /// The time when it was said.
     pub time: Option<Millis>,
     /// The other program's id of the message.
     pub id: Option<String>,
@@ -49,7 +49,7 @@ pub struct Said {
     pub session: Option<String>,
 }
 
-/// Reads the messages in a line of JSON. Also returns why parts of the line can't be read, if so.
+/// Returns the messages in a line of JSON, and the reasons why parts of the line can't be read.
 pub fn read(line: &str) -> (Vec<Said>, Vec<&'static str>) {
     let (objects, rest) = objects(line);
     let mut problems = Vec::new();
@@ -66,7 +66,7 @@ pub fn read(line: &str) -> (Vec<Said>, Vec<&'static str>) {
             }
             continue;
         };
-        // The id of an object with messages is that of the conversation.
+        // If an object contains messages, its id is the id of the conversation.
         let session = first(&object, &SESSIONS).or_else(|| first(&object, &IDS)).map(Cow::into_owned);
         for each in list {
             match said(&Fields::of(each)) {
@@ -99,7 +99,7 @@ fn first<'a>(fields: &Fields<'a>, names: &[&str]) -> Option<Cow<'a, str>> {
 }
 
 fn roles(fields: &Fields<'_>) -> Option<Role> {
-    // `"author": {"role": "user"}`
+    // The role may be in an object: `"author": {"role": "user"}`.
     let inner = fields.object("author");
     ROLES.iter().find_map(|name| role(&fields.filled(name)?)).or_else(|| role(&inner.filled("role")?))
 }

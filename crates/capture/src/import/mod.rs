@@ -1,7 +1,7 @@
 //! Turns the histories that other programs keep, such as git and the clients, into drafts of memories.
 //!
-//! A draft is a memory before redaction, without an id. These modules are pure: they take values and return values, and
-//! neither read the sources nor store the drafts. That is done in [`follow`](crate::follow).
+//! A draft is a memory before redaction, without an id. These modules are pure: they take values and return values.
+//! Reading the sources and storing the drafts is done in [`follow`](crate::follow).
 
 mod clean;
 pub mod correlate;

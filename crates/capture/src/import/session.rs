@@ -1,8 +1,8 @@
 //! Follows a session through the lines of its transcript and returns its entries.
 //!
-//! The modules in `formats` find out what each line contains. Everything that is the same for all formats is here:
-//! private passages and blobs are removed, repeats are dropped, a tool call waits for its result, and an entry without
-//! a time is held back until a later time is read.
+//! The modules in `formats` parse each line. The steps that are the same for all formats are here. Private passages and
+//! blobs are removed, and repeats are dropped. A tool call waits for its result. An entry without a time is held back
+//! until a later time is read.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
@@ -18,14 +18,15 @@ use tiro_base::memory::{Millis, Role};
 /// on every line.
 const NAMED_TYPES: usize = 64;
 
-/// The number of prompts after which a call that still has no result is closed. A user may type one prompt while a call
-/// runs, but hardly three.
+/// The number of prompts after which a call that still has no result is closed. While a call runs, a user may type one
+/// prompt, but hardly three.
 const PROMPTS_WAITED: u8 = 3;
 
-/// The maximum number of calls that may wait for a result at the same time: more than a client makes in parallel.
+/// The maximum number of calls that may wait for a result at the same time. A client makes fewer calls in parallel.
 const MOST_OPEN: usize = 256;
 
-/// The maximum number of entries, and the most bytes of their texts, that are held back until a later time is read.
+/// The maximum number of entries that are held back until a later time is read, and the maximum number of bytes of
+/// their texts.
 const MOST_HELD: usize = 64;
 const BYTES_HELD: usize = 1024 * 1024;
 
@@ -46,14 +47,16 @@ struct Open {
 
 /// The state of a session while its transcript is read.
 pub(super) struct Session {
-    /// Whether the client writes a grown message again as a new line, with the time of the message's first line.
+    /// Whether the client writes a message again as a new line after the message has grown. The new line has the time
+    /// of the message's first line.
     rewrites: bool,
     about: About,
     counts: Counts,
     /// The byte at which the current line begins.
     at: u64,
     open: Vec<Open>,
-    /// The keys of entries that were already returned. Some clients write a message again, with the same key, after it has grown.
+    /// The keys of entries that were already returned. Some clients write a message again, with the same key, after it
+    /// has grown.
     seen: HashSet<String>,
     /// The latest time read so far.
     latest: Option<Millis>,
@@ -62,8 +65,8 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Returns the state described by `about`. `rewrites` says whether the client writes a grown message again as a new
-    /// line.
+    /// Returns the state described by `about`. `rewrites` says whether the client writes a message again as a new line
+    /// after the message has grown.
     pub fn new(about: About, rewrites: bool) -> Session {
         Session {
             rewrites,
@@ -88,23 +91,23 @@ impl Session {
         self.counts.unreadable += 1;
     }
 
-    /// Names the following entries after the byte `at`, instead of the byte at which the line begins.
+    /// Derives the keys of the following entries from the byte `at`, not from the byte at which the line begins.
     pub fn move_to(&mut self, at: u64) {
         self.at = at;
     }
 
-    /// Counts a line in which characters were replaced, because they can't be read.
+    /// Counts a line in which unreadable characters were replaced.
     pub fn replaced(&mut self) {
         self.counts.replaced += 1;
     }
 
-    /// Counts a line that is too long, and whose long texts were left out.
+    /// Counts a line that is too long, so that its long texts were left out.
     pub fn shortened(&mut self) {
         self.counts.shortened += 1;
     }
 
-    /// Counts a line that is too long to be read, and closes the calls whose ids occur in the beginning of the
-    /// line.
+    /// Counts a line that is too long to be read. If the beginning of the line contains the id of an open call, closes
+    /// this call.
     pub fn cut(&mut self, start: &str, bytes: u64) {
         self.counts.cut += 1;
         while let Some(place) = self.open.iter().position(|open| start.contains(&open.id)) {
@@ -128,7 +131,7 @@ impl Session {
 
     /// Returns the last known time before the byte at which the next reading must begin.
     pub fn known_before(&self) -> Option<Millis> {
-        // An unknown time, `None`, is less than any known time.
+        // An unknown time, `None`, counts as less than any known time.
         self.unsettled().map(|(_, entry)| entry.since).min().unwrap_or(self.about.last)
     }
 
@@ -137,7 +140,7 @@ impl Session {
         open.chain(self.held.iter().map(|(at, entry)| (*at, entry)))
     }
 
-    /// Returns the entries that are held back. This is called when the file has no more lines.
+    /// Returns the entries that are held back. Call this when the file has no more lines.
     pub fn rest(&mut self) -> Vec<TranscriptEntry> {
         self.held.drain(..).map(|(_, entry)| entry).collect()
     }
@@ -311,8 +314,8 @@ impl Session {
             return;
         };
         let mut open = self.open.remove(place);
-        // If the line with the result has the same time as the earlier line with the call, it is the same message,
-        // written again after the result came. Then its time doesn't say when the call ended.
+        // If the line with the result has the same time as the earlier line with the call, both are the same message,
+        // which was written again after the result came. Then the line's time doesn't show when the call ended.
         let is_again = self.rewrites && open.at != self.at && time == open.entry.time;
         open.entry.until = time.filter(|_| !is_again);
         open.entry.written.retain(|_| outcome != Outcome::Failed);
@@ -327,8 +330,8 @@ impl Session {
             Outcome::Failed => "failed",
             Outcome::Unknown => "answered",
         };
-        // The output of a successful edit only repeats the file, and Tiro's answers are memories already, so neither is
-        // kept.
+        // The output of a successful edit only repeats the file, and Tiro's answers consist of stored memories. So
+        // neither is kept.
         let shown = match open.shape {
             Shape::Own => None,
             Shape::Edit if outcome != Outcome::Failed => None,
@@ -356,7 +359,7 @@ impl Session {
     }
 
     /// Counts a prompt, and closes calls that still have no result after several prompts. Otherwise every later reading
-    /// would begin at such a call again.
+    /// would have to begin at such a call.
     fn count_prompt(&mut self) {
         for open in &mut self.open {
             open.prompts += 1;

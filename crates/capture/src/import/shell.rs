@@ -1,9 +1,8 @@
-//! Splits a command line of a POSIX shell, only as far as needed to find the files that the command line writes
+//! Splits a command line of a POSIX shell, as far as needed to find the files that the command line writes
 //! (POSIX.1-2024, Shell Command Language, 2.2 quoting, 2.3 token recognition, 2.7 redirection). These functions are
 //! pure.
 //!
-//! Nothing is expanded: a word that contains a variable stays as it is written. The script in `bash -c` is split as
-//! well.
+//! Nothing is expanded, so a word that contains a variable stays unchanged. The script in `bash -c` is split too.
 
 /// A simple command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -68,15 +67,15 @@ enum Next {
     Word,
     /// The word is the file to which output is redirected.
     Output,
-    /// The word is a file, text or descriptor that is not kept.
+    /// The word is a file, text or descriptor that is ignored.
     Ignored,
-    /// The word is the delimiter of a here-document. `is_indented` says whether tabs before its lines are dropped.
+    /// The word is the delimiter of a here-document. `is_indented` is true if leading tabs are removed from its lines.
     End {
         is_indented: bool,
     },
 }
 
-/// A here-document that was announced, and whose text begins on the next line.
+/// A here-document that was announced. Its text begins on the next line.
 struct Awaited {
     command: usize,
     end: String,
@@ -88,7 +87,7 @@ struct ShellReader<'a> {
     done: Vec<Command>,
     command: Command,
     word: String,
-    /// Whether a word has begun. `word` may still be empty then, because a quoted word may be empty.
+    /// Whether a word has begun. The word may be empty, because a quoted word may be empty.
     has_word: bool,
     is_quoted: bool,
     next: Next,
@@ -261,7 +260,7 @@ impl<'a> ShellReader<'a> {
                 text += line;
                 text.push('\n');
             }
-            // The command is missing if there were too many commands.
+            // If there were too many commands, this command was not kept.
             if let Some(command) = self.done.get_mut(command) {
                 command.reads = Some(text);
             }

@@ -1,8 +1,8 @@
-//! Reads sessions as SpecStory keeps them in Markdown.
+//! Reads sessions that SpecStory stored in Markdown.
 //!
-//! A message begins with a line such as `_**User (2026-03-01 10:00:00Z)**_`, and a line `---` stands before it. Tool
-//! calls are blocks `<tool-use>`, or in old versions `<details>`; they become messages of the tool with an excerpt of
-//! the output. Thoughts and the messages of sub-agents are left out.
+//! A message begins with a line such as `_**User (2026-03-01 10:00:00Z)**_`, preceded by a line `---`. Tool calls are
+//! blocks `<tool-use>`, or `<details>` in old versions. They become messages of the tool with an excerpt of the output.
+//! Thoughts and the messages of sub-agents are left out.
 
 use super::clean::{self, Private};
 use super::gist;
@@ -10,10 +10,10 @@ use super::messages::Said;
 use tiro_base::memory::{Millis, Role};
 use tiro_base::times;
 
-/// How many bytes of a line are searched for a date.
+/// The number of bytes of a line that are searched for a date.
 const LONGEST_DATE: usize = 256;
 
-/// The furthest that a local time is from UTC, and the step of such differences, in milliseconds.
+/// The largest difference between a local time and UTC, and the step of such differences, in milliseconds.
 const FURTHEST: Millis = 14 * 60 * 60 * 1000;
 const STEP: Millis = 15 * 60 * 1000;
 
@@ -22,12 +22,12 @@ const STEP: Millis = 15 * 60 * 1000;
 struct FoundDate {
     /// The time, as if it were in UTC.
     at: Millis,
-    /// Whether it names no offset from UTC, so that it may be a local time.
+    /// Whether the date names no offset from UTC, so that it may be a local time.
     is_local: bool,
 }
 
 impl FoundDate {
-    /// Returns the time, if local times are `behind` UTC.
+    /// Returns the time in UTC. `behind` is how far local times are behind UTC.
     fn utc(self, behind: Millis) -> Millis {
         if self.is_local { self.at + behind } else { self.at }
     }
@@ -48,10 +48,10 @@ pub struct Session {
     pub left_out: usize,
 }
 
-/// Reads a file. `stem` is its name without the extension, which begins with a date.
+/// Reads a file. `stem` is the name of the file without the extension. The name begins with a date.
 ///
-/// The name has the time in UTC. Old versions of SpecStory wrote the same time into the heading as the local time of the
-/// machine; the name shows how far that is behind UTC.
+/// The name contains the time in UTC. Old versions of SpecStory wrote the same time into the heading as the local time
+/// of the machine. The difference between the two shows how far the local time is behind UTC.
 pub fn read(stem: &str, text: &str) -> Session {
     let heads = heads(text);
     let top = &text[..heads.first().map_or(text.len(), |head| head.from)];
@@ -87,7 +87,8 @@ struct Head {
     is_sidechain: bool,
 }
 
-/// Finds the beginnings of messages. A line that only looks like one, in a file that is quoted, has no rule before it.
+/// Finds the beginnings of messages. A quoted file may contain a line that only looks like a beginning, but it has no
+/// line `---` before it.
 fn heads(text: &str) -> Vec<Head> {
     let (mut found, mut from, mut before) = (Vec::new(), 0, "---");
     for line in text.split_inclusive('\n') {
@@ -141,7 +142,7 @@ fn message(role: Role, time: Option<Millis>, body: &str, into: &mut Vec<Said>) {
     add(role, None, rest.to_owned());
 }
 
-/// Returns the text before the next call, the call, and the text after it.
+/// Returns the text before the next tool call, the call, and the text after the call.
 fn next_call(text: &str) -> Option<(&str, &str, &str)> {
     let start = [text.find("<tool-use"), text.find("<details>")].into_iter().flatten().min()?;
     let close = if text[start..].starts_with("<tool-use") { "</tool-use>" } else { "</details>" };
@@ -163,14 +164,14 @@ fn attribute(call: &str, name: &str) -> Option<String> {
     rest.split('"').next().filter(|name| !name.is_empty()).map(str::to_owned)
 }
 
-/// Returns the id that a line such as `<!-- Claude Code Session 5c5c2876-… (…) -->` names.
+/// Returns the id in a line such as `<!-- Claude Code Session 5c5c2876-… (…) -->`.
 fn id(line: &str) -> Option<String> {
     let (_, rest) = line.strip_prefix("<!--")?.split_once(" Session ")?;
     let id = rest.split_whitespace().next()?;
     (id.len() >= 8 && id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')).then(|| id.to_owned())
 }
 
-/// Returns the first date in a text, with its time if it has one.
+/// Returns the first date in a text. If a time follows the date, the time is included.
 fn date(text: &str) -> Option<FoundDate> {
     let text = &text[..text.floor_char_boundary(LONGEST_DATE)];
     let is_part = |c: char| c.is_ascii_digit() || "-:. TZ+".contains(c);
@@ -185,7 +186,8 @@ fn date(text: &str) -> Option<FoundDate> {
         .or_else(|| date(&rest[rest.find(|c: char| !c.is_ascii_digit())?..]))
 }
 
-/// Returns how far the local time `heading` is behind the same time in UTC, which the name has in minutes.
+/// Returns how far the local time `heading` is behind UTC. `named` is the same time in UTC, taken from the name of the
+/// file, in whole minutes.
 fn behind(heading: Millis, named: Millis) -> Millis {
     let difference = named - heading;
     let behind = (difference as f64 / STEP as f64).round() as Millis * STEP;

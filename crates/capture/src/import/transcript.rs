@@ -1,26 +1,26 @@
-//! Reads the transcripts that clients keep of their sessions, which say what was written, by whom, when and where.
+//! Reads the transcripts that clients write. A transcript records what was said, by whom, when and where.
 //!
-//! A transcript has one JSON object per line, appended while the session runs. [`Transcript`] is given the lines one by
-//! one, each with its position, and returns the entries that are worth remembering: prompts, answers, and one entry for
-//! each tool call, with its shortened arguments and an excerpt of its output. The module `formats` parses the lines of
-//! each client; `session` does what is the same for all formats.
+//! A transcript has one JSON object per line. Lines are appended while the session runs. [`Transcript`] is given the
+//! lines one by one, each with its position, and returns the entries that are worth remembering: prompts, answers, and
+//! one entry for each tool call, with its shortened arguments and an excerpt of its output. The module `formats` parses
+//! the lines of each client. The module `session` contains everything that is the same for all formats.
 //!
 //! Only known types of lines are remembered, because a client also writes whole prompts, system instructions and the
 //! output of hooks into the file. Skipped lines are counted by type.
 //!
-//! The time of an entry is that of its line. If a line has no time, its entry and those after it are held back until a
-//! later time is read. The known times before and after the entry then limit when it can have been written
+//! The time of an entry is the time of its line. If a line has no time, its entry and the entries after it are held
+//! back until a later time is read. The known times before and after the entry then limit when it can have been written
 //! ([`TranscriptEntry::since`], [`TranscriptEntry::until`]).
 //!
-//! A message is not lost because part of it is odd. Bytes that are not UTF-8, halves of characters, and control
+//! A message is not lost if part of it is invalid. Bytes that are not UTF-8, halves of characters, and control
 //! characters are replaced. If a line has several objects, they are read one after the other. Both kinds of lines are
 //! counted.
 //!
-//! Reading lines again is harmless, because an entry has the same key each time. So if a reader stops while calls are
-//! open or entries are held back, the next reading begins at the first of them ([`Transcript::open_from`]).
+//! Lines can be read again without harm, because an entry has the same key each time. So if a reader stops while calls
+//! are open or entries are held back, the next reading begins at the first of them ([`Transcript::open_from`]).
 //!
-//! This module does not read files: the caller opens them, finds whole lines and limits their length. It does not
-//! redact either; the write path does that.
+//! This module does not read files. The caller opens them, finds whole lines and limits their length. This module does
+//! not redact either, because the write path does.
 
 use std::borrow::Cow;
 
@@ -35,12 +35,12 @@ use tiro_base::memory::Millis;
 pub use entry::{About, Counts, Forked, TranscriptEntry};
 pub use formats::Format;
 
-/// The longest text in which objects are searched after something that is no JSON, in bytes, and how many places are
-/// tried.
+/// If invalid JSON is followed by objects on the same line, they are searched in texts of at most this length in bytes,
+/// and at the following number of places.
 const LONGEST_MENDED: usize = 1024 * 1024;
 const MOST_STARTS: usize = 64;
 
-/// How much of a line was read.
+/// The part of a line that was read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Read {
     All,
@@ -55,13 +55,13 @@ pub struct Transcript {
 }
 
 impl Transcript {
-    /// Returns a reader that begins at the start of a file, or continues in the middle of it with what is known `about`
-    /// the session.
+    /// Returns a reader that begins at the start of a file, or continues in the middle of a file. `about` is the
+    /// information about the session so far.
     pub fn new(format: Format, about: About) -> Transcript {
         Transcript { format, session: Session::new(about, format.rewrites()) }
     }
 
-    /// Reads a whole line that begins `at` bytes into the file, and returns the entries that are now complete.
+    /// Reads a whole line that begins `at` bytes into the file. Returns the entries that are now complete.
     pub fn line(&mut self, at: u64, line: &[u8]) -> Vec<TranscriptEntry> {
         self.session.begin_line(at);
         let line = String::from_utf8_lossy(line);
@@ -78,9 +78,9 @@ impl Transcript {
         self.session.settled()
     }
 
-    /// Reads the kept part of a line of `bytes` bytes that is too long, or not finished.
+    /// Reads the kept part of a line that is too long or unfinished. The whole line has `bytes` bytes.
     ///
-    /// If the part is no JSON but contains the id of an open call, the line counts as the call's result, and the call
+    /// If the part is not JSON but contains the id of an open call, the line counts as the call's result, and the call
     /// is closed.
     pub fn cut(&mut self, at: u64, kept: &[u8], bytes: u64) -> Vec<TranscriptEntry> {
         self.session.begin_line(at);
@@ -92,13 +92,13 @@ impl Transcript {
         self.session.settled()
     }
 
-    /// Reads the JSON objects in `text`, which is usually one.
+    /// Reads the JSON objects in `text`, which usually contains one.
     fn read(&mut self, at: u64, text: &str) -> Read {
         let read = self.values(at, text);
         if read != Read::Nothing || !text.contains(is_control) {
             return read;
         }
-        // JSON has no control characters in strings.
+        // Strings in JSON can't contain control characters.
         let read = self.values(at, trimmed(&text.replace(is_control, " ")));
         if read != Read::Nothing {
             self.session.replaced();
@@ -115,7 +115,7 @@ impl Transcript {
         }
         let (mut objects, rest) = objects(text);
         if !rest.is_empty() && rest.len() <= LONGEST_MENDED {
-            // A line that was not finished may be followed by others on the same line.
+            // If a line was not finished, other objects may follow it on the same line.
             let starts = rest.match_indices("{\"").map(|(at, _)| at).filter(|at| *at > 0).take(MOST_STARTS);
             let found = starts
                 .map(|at| self::objects(&rest[at..]))
@@ -123,7 +123,7 @@ impl Transcript {
             objects.extend(found.into_iter().flat_map(|(found, _)| found));
         }
         for (place, object) in objects.iter().enumerate() {
-            // An entry without an id is named after its place.
+            // The key of an entry without an id is derived from its position.
             self.session.move_to(at + place as u64);
             self.format.line(&mut self.session, object);
         }
@@ -149,8 +149,8 @@ impl Transcript {
         self.session.known_before()
     }
 
-    /// Returns the entries that are still held back because no line with a later timestamp has followed. This is
-    /// called when the file has no more lines.
+    /// Returns the entries that are still held back because no line with a later timestamp has followed. Call this when
+    /// the file has no more lines.
     pub fn rest(&mut self) -> Vec<TranscriptEntry> {
         self.session.rest()
     }
@@ -165,7 +165,7 @@ impl Transcript {
         self.session.counts()
     }
 
-    /// Stops waiting for results. Returns the entries of the calls that have no result, and the entries that are held
+    /// Stops waiting for results. Returns the entries of the calls that have no result, and the entries that were held
     /// back.
     pub fn finish(&mut self) -> Vec<TranscriptEntry> {
         self.session.give_up_calls();
@@ -173,7 +173,8 @@ impl Transcript {
     }
 }
 
-/// Returns the objects at the beginning of `text`, those in arrays included, and the rest of the text, which is no JSON.
+/// Returns the objects at the beginning of `text`, including those in arrays, and the rest of the text, which is not
+/// JSON.
 pub(super) fn objects(text: &str) -> (Vec<Fields<'_>>, &str) {
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
     let mut found = Vec::new();

@@ -15,9 +15,10 @@ pub struct Finder {
 }
 
 impl Finder {
-    /// Returns the canonical path that identifies the project of `directory`, or `None` for `/` and the home directory.
+    /// Returns the canonical path that identifies the project of `directory`. Returns `None` for `/` and the home
+    /// directory.
     ///
-    /// In a repository this is the git common directory, otherwise the directory itself.
+    /// In a repository, this is the git common directory. Otherwise, it is the directory itself.
     pub fn place(&self, directory: &Path) -> Result<Option<PathBuf>> {
         Ok(self.place_and_repository(directory)?.map(|(place, _)| place))
     }
@@ -36,7 +37,7 @@ impl Finder {
         Ok(self.refuse_everything(&root).is_ok().then_some((place, repository)))
     }
 
-    /// Errors with [`Kind::NoProject`] if `root` is `/` or the home directory, which would contain everything.
+    /// Errors with [`Kind::NoProject`] if `root` is `/` or the home directory. Such a project would contain everything.
     pub fn refuse_everything(&self, root: &Path) -> Result<()> {
         let home = self.home.as_deref().and_then(|home| home.canonicalize().ok());
         let what = match () {

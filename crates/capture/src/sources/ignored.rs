@@ -1,15 +1,15 @@
-//! What the user does not want to be remembered.
+//! The sessions and files that the user does not want to be remembered.
 
 use globset::{Glob, GlobSet};
 
 use tiro_base::error::{Context, Kind, Result, quoted};
 
-/// What the user does not want to be remembered.
+/// The sessions and files that the user does not want to be remembered.
 #[derive(Clone, Debug, Default)]
 pub struct Ignored {
     sessions: GlobSet,
     paths: GlobSet,
-    /// Whether sessions that a script ran are not remembered.
+    /// Whether sessions that a script ran are ignored.
     pub headless: bool,
 }
 
@@ -38,17 +38,17 @@ impl Ignored {
         })
     }
 
-    /// Returns whether the session called `name` is not remembered.
+    /// Returns whether the session called `name` is ignored.
     pub fn session(&self, name: &str) -> bool {
         self.sessions.is_match(name)
     }
 
-    /// Returns whether work on `file` is not remembered.
+    /// Returns whether work on `file` is ignored.
     pub fn path(&self, file: &str) -> bool {
         self.paths.is_match(file)
     }
 
-    /// Returns whether work on any of `files` is not remembered.
+    /// Returns whether work on any of `files` is ignored.
     pub fn any_path(&self, files: &[String]) -> bool {
         files.iter().any(|file| self.path(file))
     }

@@ -1,4 +1,4 @@
-//! What a machine has of a project, from which memories are made.
+//! The machine's data about a project, from which memories are made.
 
 mod finder;
 mod ignored;
@@ -17,34 +17,34 @@ use tiro_store::clock::Clock;
 pub use self::finder::{Finder, root_of};
 pub use self::ignored::Ignored;
 
-/// What the user's machine has for all projects.
+/// The data on the user's machine for all projects.
 #[derive(Clone)]
 pub struct Machine {
-    /// Where hooks leave references, and where it is kept what was found out about transcripts.
+    /// The data directory. It contains the references that hooks leave, and the results of looking at transcripts.
     pub data_dir: PathBuf,
-    /// The folders of clients' files; `None` if there is no home directory.
+    /// The folders in which clients keep their files; `None` if there is no home directory.
     pub clients: Option<Places>,
     /// Finds the project of a directory.
     pub finder: Finder,
-    /// What the user does not want to be remembered.
+    /// The sessions and files that the user does not want to be remembered.
     pub ignored: Ignored,
     /// The clock.
     pub clock: Arc<Clock>,
 }
 
-/// What the user's machine has of one project.
+/// The data on the user's machine about one project.
 pub struct Sources {
     /// The machine.
     pub machine: Machine,
-    /// The root of the work tree; outside a repository, the directory.
+    /// The root of the work tree. Outside a repository, this is the directory itself.
     pub root: PathBuf,
     /// The project's repository. `None` outside a repository, or if the repository can't be read.
     pub repository: Option<Arc<Repository>>,
     /// Why the repository can't be read.
     pub trouble: Option<String>,
-    /// The roots at which the project was before it was moved or renamed, and where nothing is now.
+    /// The former roots of the project, from before it was moved or renamed. Nothing is at these paths now.
     pub formerly: Vec<PathBuf>,
-    /// Redacts what passes to the memory of the project.
+    /// Redacts the text that is passed to the memory of the project.
     pub redactor: Redactor,
 }
 
@@ -55,7 +55,8 @@ impl Machine {
     }
 }
 
-/// Returns the folders where clients keep their files. Fails if they are not known, since there is no home directory.
+/// Returns the folders where clients keep their files. Fails if `clients` is `None`, because there is no home
+/// directory.
 pub fn known_clients(clients: Option<&Places>) -> Result<&Places> {
     clients.ok_or_else(|| {
         Error::bad_input("there is no home directory, so clients can't be found").hint("set HOME")
@@ -80,8 +81,8 @@ impl Sources {
         Spool::of_project(&self.machine.data_dir, &self.root, self.repository.as_deref())
     }
 
-    /// Returns the path that identifies the project which contains `directory`, as [`Finder::place`] does; `None` also if
-    /// it can't be told.
+    /// Returns the path that identifies the project of `directory`, as [`Finder::place`] does. Also returns `None` if
+    /// the project can't be determined.
     pub fn place(&self, directory: &Path) -> Option<PathBuf> {
         self.machine.finder.place(directory).ok().flatten()
     }

@@ -1,4 +1,4 @@
-//! Which projects are captured. Hooks may write references only for these projects.
+//! Stores which projects are captured. Hooks may write references only for these projects.
 //!
 //! The hooks of clients run in every project on the machine. Hooks must read the user's choice without a database. So
 //! the scope is stored in a file next to all spools, and the spool of each chosen project contains the root of the
@@ -14,7 +14,7 @@ use tiro_base::file::{path_of, text_of};
 const SCOPE: &str = "scope";
 const CAPTURED: &str = "captured";
 
-/// The scope of the user's choice: which projects are captured.
+/// The projects that are captured, as the user chose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scope {
@@ -82,7 +82,7 @@ impl Spool {
         self.scope() != Some(Scope::Project) || self.is_chosen()
     }
 
-    /// Returns whether the user chose the project.
+    /// Returns whether the user chose this project.
     pub fn is_chosen(&self) -> bool {
         self.folders().any(|folder| Folder::open(&self.root, folder).is_ok_and(|folder| folder.has(CAPTURED)))
     }
@@ -115,7 +115,7 @@ impl Spool {
         Ok(())
     }
 
-    /// Removes the references, the marks and the pointer.
+    /// Removes the references, the marks and the pointer of this spool.
     pub fn clear(&self) {
         for folder in self.folders() {
             if let Ok(opened) = Folder::open(&self.root, folder) {

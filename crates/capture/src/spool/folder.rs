@@ -1,9 +1,10 @@
-//! A folder of the spool, opened only once. All reading, writing and removing happens in the opened folder.
+//! A folder of the spool. The folder is opened only once, and all reading, writing and removing happens in the opened
+//! folder.
 //!
-//! If the folder is replaced by a link, the target of the link is not the spool: nothing there may be read, moved or
-//! removed. So no path is resolved twice. The folder is opened without following a link and must belong to the
-//! current user, and every file is opened relative to it. On platforms without such system calls, paths are checked
-//! before each use.
+//! If the folder is replaced by a link, the target of the link is not the spool, and nothing there may be read, moved
+//! or removed. So no path is resolved twice. The folder is opened without following a link and must belong to the
+//! current user, and every file is opened relative to the folder. On platforms without such system calls, paths are
+//! checked before each use.
 
 use std::io;
 use std::path::Path;
@@ -13,7 +14,7 @@ pub(super) use paths::Folder;
 #[cfg(unix)]
 pub(super) use relative::Folder;
 
-/// The longest file that is read, in bytes. A reference needs less: it has two paths and a few words.
+/// The longest file that is read, in bytes. A reference is shorter, because it contains two paths and a few words.
 pub(super) const LIMIT: u64 = 64 * 1024;
 
 fn name_below<'p>(root: &Path, folder: &'p Path) -> Option<&'p str> {
@@ -52,8 +53,8 @@ mod relative {
         ///
         /// # Errors
         ///
-        /// It fails if `folder` does not exist, or if it or `root` is a link, is not a folder, or belongs to
-        /// another user.
+        /// The call fails if `folder` does not exist. It also fails if `folder` or `root` is a link, is not a folder,
+        /// or belongs to another user.
         pub fn open(root: &Path, folder: &Path) -> io::Result<Folder> {
             let root_folder = own(openat(CWD, root, FOLDER, Mode::empty()))?;
             let folder = match name_below(root, folder) {
@@ -96,7 +97,7 @@ mod relative {
             String::from_utf8(read_all(file, LIMIT).ok()?).ok()
         }
 
-        /// Returns whether `name` exists. If that is unknown, returns true.
+        /// Returns whether `name` exists. If this can't be determined, returns true.
         pub fn has(&self, name: &str) -> bool {
             let found = statat(&self.folder, name, AtFlags::SYMLINK_NOFOLLOW);
             !matches!(found, Err(rustix::io::Errno::NOENT))
@@ -112,7 +113,7 @@ mod relative {
             Ok(unlinkat(&self.folder, name, AtFlags::empty())?)
         }
 
-        /// Writes the file `name` as a whole, or not at all.
+        /// Writes the file `name` atomically.
         pub fn put(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
             let new = unfinished()?;
             let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;

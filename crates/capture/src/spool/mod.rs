@@ -1,19 +1,20 @@
-//! Passes references from hooks to the next call. A reference says which transcript has grown; it never contains
-//! text of the transcript.
+//! Passes references from hooks to the next call. A reference says which transcript has grown, and never contains text
+//! of the transcript.
 //!
 //! A hook must end within a tenth of a second and must not wait, so it opens no database. It writes a small file that
 //! names a transcript or a repository. The next call for that project, in any process, follows the reference. Each
-//! session has one file, and its latest reference replaces the earlier one, so the number of files is bounded. The
-//! folder of a project also contains the pointer, which is the line that Tiro shows at the start of a session, the sessions
-//! that clients run now ([`running`]), and a mark while capture is paused.
+//! session has one file, and its latest reference replaces the earlier one, so the number of files is bounded.
 //!
-//! The folder of a repository is named after the id in the repository, so that a pause outlasts a move of the
-//! repository. Before the repository has an id, the folder is named after its path. If a mark or the list of pauses
-//! can't be read, capture counts as paused. Text that was skipped can still be imported later, but text that was
-//! stored against the user's will can't be taken back.
+//! The folder of a project also contains the pointer, which is the line that Tiro shows at the start of a session. It
+//! contains the sessions that clients run now ([`running`]), and, while capture is paused, a mark.
+//!
+//! The folder of a repository is named after the id in the repository, so that a pause stays in force when the
+//! repository is moved. Before the repository has an id, the folder is named after its path. If a mark or the list of
+//! pauses can't be read, capture counts as paused. The reason is that skipped text can still be imported later, but
+//! text that was stored against the user's will can't be taken back.
 //!
 //! A process takes a reference by renaming its file, and removes the file when the session is stored. If the process
-//! dies in between, the next one follows the renamed file again; nothing is stored twice.
+//! dies in between, another process follows the renamed file again. Nothing is stored twice.
 
 pub mod capture;
 mod folder;
@@ -37,15 +38,16 @@ use folder::Folder;
 /// How long Tiro keeps trying to read a transcript that a hook reported, in milliseconds: a week.
 const GIVEN_UP: Millis = 7 * 24 * 60 * 60 * 1000;
 
-/// The maximum number of pauses that are kept separately; if there are more, the closest ones are joined. This is
-/// half of what fits into the file.
+/// The maximum number of pauses that are kept separately. If there are more, the closest pauses are joined. The file
+/// could contain twice as many.
 const MOST_PAUSES: usize = 1000;
 
 const TAKEN: &str = ".taken";
 const WAITING: &str = ".json";
-/// The number of hexadecimal digits of the hash in a reference's file name; a suffix follows them.
+/// The number of hexadecimal digits of the hash in a reference's file name. A suffix follows the hash.
 const STEM: usize = 16;
-/// By how many milliseconds a pause may seem to begin in the future: a day. If it is more, the clock was ahead. Arbitrary.
+/// If a pause seems to begin more than this many milliseconds in the future, the clock was wrong when the pause began:
+/// a day. Arbitrary.
 const FARTHEST: Millis = 24 * 60 * 60 * 1000;
 const PAUSED: &str = "paused";
 const PAUSES: &str = "pauses";
@@ -63,7 +65,7 @@ pub struct Reference {
     /// The path of the transcript.
     #[serde(default, with = "tiro_base::file::as_optional_text")]
     pub transcript: Option<PathBuf>,
-    /// A commit that was made with a detached `HEAD`. Later, perhaps no branch or tag leads to it.
+    /// A commit that was made with a detached `HEAD`. Perhaps no branch or tag leads to this commit later.
     #[serde(default)]
     pub commit: Option<String>,
     /// The working directory.
@@ -71,7 +73,7 @@ pub struct Reference {
     pub directory: PathBuf,
     /// When the hook ran.
     pub at: Millis,
-    /// Why the reference could not be followed the last time.
+    /// The reason why the reference could not be followed the last time.
     #[serde(default)]
     pub trouble: Option<String>,
 }
@@ -100,7 +102,7 @@ pub struct Spool {
     former: Option<PathBuf>,
 }
 
-/// When a pause began and when it ended.
+/// The beginning and the end of a pause.
 type Pause = (Millis, Millis);
 
 impl Spool {
@@ -123,7 +125,8 @@ impl Spool {
     pub fn of_project(data_dir: &Path, root: &Path, repository: Option<&Repository>) -> Spool {
         let place = repository.map_or_else(
             || {
-                // A repository that can't be read still has its id, and its spool is found by its git directory.
+                // If the repository can't be read, its id may still be readable. So its spool is found by its git
+                // directory.
                 let dot_git = root.join(".git");
                 let is_kept = identity::read(&dot_git).is_ok_and(|id| id.is_some());
                 if is_kept { dot_git } else { root.to_owned() }
@@ -140,8 +143,8 @@ impl Spool {
 
     /// Writes a reference. It replaces an earlier reference of the same session.
     ///
-    /// The file is written as a whole, or not at all. It is not synced to disk, because the next hook of the session
-    /// would write it again.
+    /// The file is written atomically. It is not synced to disk, because the next hook of the session would write it
+    /// again.
     pub fn leave(&self, reference: &Reference) -> Result<()> {
         let session = format!("{}\0{}", reference.client, reference.session);
         let name = blake3::hash(session.as_bytes()).to_hex();
@@ -157,7 +160,7 @@ impl Spool {
                 Some(stem) => format!("{stem}{TAKEN}"),
                 None => name.clone(),
             };
-            // If a reference was taken but not finished, and there is a newer one for the session, the newer one
+            // If a reference was taken but not finished, and a newer reference for the session exists, the newer one
             // replaces it.
             if taken != name && folder.rename(&name, &taken).is_err() {
                 continue;
@@ -192,7 +195,7 @@ impl Spool {
         troubles
     }
 
-    /// Returns the files of references: the regular files whose names have the form that this module writes.
+    /// Returns the files of references, which are the regular files whose names have the form that this module writes.
     fn references(&self) -> Vec<(Arc<Folder>, String)> {
         let folders = self.folders().filter_map(|folder| Folder::open(&self.root, folder).ok()).map(Arc::new);
         let is_own = |name: &String| {
@@ -210,7 +213,8 @@ impl Spool {
         [Some(&self.folder), self.former.as_ref()].into_iter().flatten().map(PathBuf::as_path)
     }
 
-    /// Returns why nothing can be written in the spool; `None` if writing works. The test file is removed again.
+    /// Returns the reason why nothing can be written in the spool, or `None` if writing works. The test file is removed
+    /// again.
     pub fn trouble(&self) -> Option<String> {
         let probe = match Folder::open(&self.root, &self.folder) {
             Err(error) if error.kind() == ErrorKind::NotFound => return None,
@@ -249,12 +253,12 @@ impl Spool {
         }
         let mut pauses = Vec::new();
         for folder in self.looked_at() {
-            // If the list can't be read, all the time until now counts as paused.
+            // If the list can't be read, the whole time until now counts as paused.
             pauses.extend(folder.over().unwrap_or_else(|| vec![(0, now)]));
             if folder.has(PAUSED) {
-                // If the clock was set back during the pause, all the time between the two readings counts as
-                // paused. If the clock was far ahead, that time could be years: then all the time until now counts
-                // instead, and a day after the wrong time.
+                // If the clock was set back during the pause, the whole time between the beginning and now counts as
+                // paused. If the clock was far ahead at the beginning, this time could be years. In that case, two
+                // other times count as paused: the time until now, and the day after the wrong time.
                 let since = folder.paused_since();
                 match since.saturating_sub(now) > FARTHEST {
                     true => pauses.extend([(0, now), (since, since.saturating_add(FARTHEST))]),
@@ -273,7 +277,7 @@ impl Spool {
         Ok(true)
     }
 
-    /// Returns the beginning and the end of every pause, including the current one. Messages that were written during
+    /// Returns the beginning and the end of every pause, including the current pause. Messages that were written during
     /// a pause are in transcripts, but must not be stored.
     pub fn pauses(&self) -> Vec<(Millis, Millis)> {
         let mut pauses = Vec::new();
@@ -323,13 +327,12 @@ impl Spool {
 enum Look {
     Opened(Folder),
     Nothing,
-    /// The folder can't be opened, or something else is in its place. Such a folder counts as if it contained every
-    /// mark.
+    /// The folder can't be opened, or something else has its name. Such a folder counts as if it contained every mark.
     Closed,
 }
 
 impl Look {
-    /// Returns whether a file of that name exists. If that is unknown, returns true.
+    /// Returns whether a file of that name exists. If this can't be determined, returns true.
     fn has(&self, name: &str) -> bool {
         match self {
             Look::Opened(folder) => folder.has(name),
@@ -345,7 +348,7 @@ impl Look {
         }
     }
 
-    /// Returns the pauses that have ended; `None` if they can't be read.
+    /// Returns the ended pauses, or `None` if they can't be read.
     fn over(&self) -> Option<Vec<Pause>> {
         if !self.has(PAUSES) {
             return Some(Vec::new());
@@ -363,8 +366,8 @@ impl Look {
 }
 
 impl Taken {
-    /// Returns whether Tiro tried long enough to read the transcript. If the reference seems to be much older, the clock
-    /// may have jumped, and it stays.
+    /// Returns whether Tiro has tried long enough to read the transcript. If the reference seems to be much older, the
+    /// clock may have jumped, and the reference stays.
     pub fn is_given_up(&self, now: Millis) -> bool {
         let age = now.saturating_sub(self.reference.at);
         age > GIVEN_UP && age <= GIVEN_UP + TRUSTED
@@ -372,7 +375,7 @@ impl Taken {
 
     /// Removes the reference. Its content must have been stored.
     pub fn done(self) {
-        // If the file can't be removed, the reference is followed once more, which stores nothing twice.
+        // If the file can't be removed, the reference is followed once more. Nothing is stored twice then.
         drop(self.folder.remove(&self.name));
     }
 

@@ -1,11 +1,11 @@
-//! Which session a client runs, for the servers that the client started.
+//! Records which session a client runs now, for the servers that the client started.
 //!
-//! A hook and a server of one client have the process of this client among their ancestors. A hook writes its session under
-//! each of its nearest ancestors, and a server looks under its own: first under the process that started it. A process is
-//! known by its number and by the time at which it began, since numbers are used again.
+//! The hooks and servers of a client have the process of this client among their ancestors. A hook writes the session
+//! under each of the hook's nearest ancestors. A server looks for the session under its own ancestors, first under the
+//! process that started it. A process is identified by its number and its start time, because numbers are used again.
 //!
-//! There is a fixed number of files, so nothing has to be removed. If two processes share a file, the later hook overwrites
-//! what the earlier one wrote, and the server of the earlier one counts as one without a session.
+//! The number of files is fixed, so nothing has to be removed. If two processes share a file, the later hook overwrites
+//! the file, and the server of the other process finds no session.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,21 +14,23 @@ use super::folder::Folder;
 use tiro_base::error::Result;
 use tiro_base::memory::Millis;
 
-/// How many ancestors of a hook are recorded: the client, and what starts hooks for it, such as a shell.
+/// The number of ancestors of a hook that are recorded: the client, and programs between the client and the hook, such
+/// as a shell.
 const RECORDED: usize = 3;
 
-/// How many ancestors of a server are looked up: the process that started it, and the process that started that one.
+/// The number of ancestors of a server that are looked up: the process that started the server, and the parent of that
+/// process.
 const LOOKED_UP: usize = 2;
 
 /// A process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
     id: u32,
-    /// When it began, in a unit of the system; 0 if unknown.
+    /// The time when the process began, in a unit of the system; 0 if unknown.
     began: u64,
 }
 
-/// A session that a client runs.
+/// A session that a client runs now.
 #[derive(Debug, Serialize, Deserialize)]
 struct Running {
     client: String,
@@ -59,10 +61,10 @@ fn parent() -> Option<u32> {
     None
 }
 
-/// Returns when a process began, and its parent; `None` where the system has no `/proc`.
+/// Returns the time when a process began, and its parent. Returns `None` on systems without `/proc`.
 fn about(id: u32) -> Option<(u64, Option<u32>)> {
     let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-    // The name of the program is in brackets and may contain anything.
+    // The name of the program is in brackets and may contain any characters.
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     Some((fields.get(19)?.parse().ok()?, fields.get(1)?.parse().ok()))
 }
@@ -70,7 +72,7 @@ fn about(id: u32) -> Option<(u64, Option<u32>)> {
 impl Spool {
     /// Records that `client` runs `session`, for the servers that descend from one of `processes`.
     pub fn set_running(&self, client: &str, session: &str, processes: &[Process], at: Millis) -> Result<()> {
-        // The nearest comes last, so that it is kept if two of them share a file.
+        // The nearest process is written last, so that it is kept if two processes share a file.
         for process in processes.iter().rev() {
             let running = Running {
                 client: client.to_owned(),
@@ -84,9 +86,9 @@ impl Spool {
         Ok(())
     }
 
-    /// Returns the session that `client` runs, if it runs in one of `processes`, the ancestors of this server, the nearest
-    /// first. Other clients may descend from the second ancestor too, so only a session that was recorded for it after
-    /// `since` counts.
+    /// Returns the session that `client` runs. `processes` are the ancestors of this server, the nearest first. Other
+    /// clients may also descend from the second ancestor, so a session that was recorded for it counts only if it was
+    /// recorded after `since`.
     pub fn running(&self, client: &str, processes: &[Process], since: Millis) -> Option<String> {
         let folder = Folder::open(&self.root, &self.folder).ok()?;
         let found = processes.iter().take(LOOKED_UP).enumerate().find_map(|(place, process)| {
@@ -98,7 +100,7 @@ impl Spool {
     }
 }
 
-/// Returns the name of the file for a process: one of 256.
+/// Returns the name of the file for a process. There are 256 such names for each client.
 fn file_of(client: &str, process: &Process) -> String {
     let name = format!("{client} {} {}", process.id, process.began);
     format!("running-{}", &blake3::hash(name.as_bytes()).to_hex()[..2])

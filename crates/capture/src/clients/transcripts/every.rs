@@ -1,7 +1,7 @@
 //! Lists all transcripts of a client.
 //!
-//! Links to transcripts and to folders are followed, so a file may be reached in several ways; it is listed once. A
-//! folder is entered once, so links that lead in a circle end.
+//! Links to transcripts and to folders are followed, so a file may be reached by several paths. The file is listed only
+//! once. A folder is entered only once, so links that form a circle do no harm.
 
 use std::collections::HashSet;
 use std::fs::{self, Metadata};
@@ -13,24 +13,25 @@ use serde::{Deserialize, Serialize};
 use super::unpacked::{is_copy, plain};
 use crate::clients::{Client, Places};
 
-/// How many levels of nested folders are searched for transcripts. Arbitrary: twice as many as the clients make.
+/// The maximum depth of nested folders that are searched for transcripts. Arbitrary: twice the depth that the clients
+/// use.
 const DEPTH: usize = 10;
 
-/// What identifies the state of a file without reading it.
+/// Identifies the state of a file, so that a change is noticed without reading the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stamp {
     /// The length in bytes.
     pub bytes: u64,
-    /// When it was last changed, in nanoseconds since 1970.
+    /// The time of the last change, in nanoseconds since 1970.
     pub modified: u64,
     /// Numbers that stay the same while the file grows or is renamed.
     pub file: (u64, u64),
 }
 
-/// A transcript, before it is opened.
+/// A transcript that was found and not opened yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
-    /// Its path; if several paths lead to it, one that is no link.
+    /// The path of the transcript. If several paths lead to it, a path without links is preferred.
     pub path: PathBuf,
     /// The state of the file.
     pub stamp: Stamp,
@@ -41,7 +42,7 @@ pub struct Listed {
 pub struct Listing {
     /// The transcripts, sorted by path.
     pub files: Vec<Listed>,
-    /// Files with the name of a transcript that are none, such as links to nothing.
+    /// Paths that have the name of a transcript but lead to no file, such as broken links.
     pub unreadable: Vec<PathBuf>,
     /// Folders that were not searched, because they can't be read or are nested too deeply.
     pub folders: Vec<PathBuf>,
@@ -69,12 +70,12 @@ pub fn of_client(places: &Places, client: Client) -> Listing {
     walk.listing
 }
 
-/// Returns whether `client` gives such names to transcripts.
+/// Returns whether `path` has a name that `client` gives to transcripts.
 fn is_named_as_one(client: Client, path: &Path) -> bool {
     let plain = plain(path);
     match plain.extension().and_then(|extension| extension.to_str()) {
         Some("jsonl") => true,
-        // Claude Code keeps other things in such files.
+        // Claude Code uses `.json` files for other data.
         Some("json") => client != Client::ClaudeCode,
         _ => false,
     }
@@ -83,7 +84,7 @@ fn is_named_as_one(client: Client, path: &Path) -> bool {
 struct Walk {
     client: Client,
     listing: Listing,
-    /// Links that are followed at the end, each with the depth that is left.
+    /// Links that are followed at the end, each with the number of levels that may still be entered.
     links: Vec<(PathBuf, usize)>,
     seen: HashSet<(u64, u64)>,
 }
@@ -112,7 +113,7 @@ impl Walk {
         }
     }
 
-    /// Follows the links, after everything that can be reached without them.
+    /// Follows the links. This happens after everything that can be reached without links was listed.
     fn follow_links(&mut self) {
         while !self.links.is_empty() {
             let mut links = std::mem::take(&mut self.links);
@@ -127,7 +128,8 @@ impl Walk {
     }
 
     fn add(&mut self, path: PathBuf) {
-        // While a client compresses a transcript, there are two files of it.
+        // While a client compresses a transcript, both the plain and the compressed file exist. The compressed one is
+        // skipped.
         if !is_named_as_one(self.client, &path) || is_copy(&path) {
             return;
         }
@@ -149,14 +151,14 @@ fn stamp(path: &Path, metadata: &Metadata) -> Stamp {
     Stamp { bytes: metadata.len(), modified, file: identity(path, metadata) }
 }
 
-/// Returns numbers that are the same for all paths of a file or folder.
+/// Returns numbers that identify a file or folder, whichever path leads to it.
 #[cfg(unix)]
 fn identity(_: &Path, metadata: &Metadata) -> (u64, u64) {
     use std::os::unix::fs::MetadataExt;
     (metadata.dev(), metadata.ino())
 }
 
-/// Returns numbers that are the same for all paths of a file or folder.
+/// Returns numbers that identify a file or folder, whichever path leads to it.
 #[cfg(not(unix))]
 fn identity(path: &Path, _: &Metadata) -> (u64, u64) {
     let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());

@@ -1,10 +1,10 @@
 //! Reads a transcript line by line.
 //!
 //! A transcript may grow while it is read, end in the middle of a line, be replaced, or be gigabytes long. Lines are
-//! returned one at a time, and a last line without an end only if it is a whole JSON value. If a line is too long, its
-//! long strings are shortened while it is read. A file that is a single JSON value over many lines, as old versions of
-//! Gemini CLI wrote it, is returned as one line. A hook can name any path, so only regular files are read, and no files
-//! that the system generates.
+//! returned one at a time. If the last line has no line end, it is returned only if it is a whole JSON value. If a line
+//! is too long, its long strings are shortened while it is read. Old versions of Gemini CLI wrote a single JSON value
+//! over many lines, and such a file is returned as one line. A hook can name any path, so only regular files are read,
+//! and files that the system generates are refused.
 
 use std::fs;
 use std::io::{BufRead, BufReader, ErrorKind, Read};
@@ -15,14 +15,15 @@ use super::unpacked::{End, Unpacked};
 use tiro_base::error::{Context, Error, Kind, Result, quoted};
 use tiro_base::file::{self, Links};
 
-/// The longest line that is read whole, in bytes; a longer line contains an image or a pasted file.
+/// The longest line that is read whole, in bytes. A longer line contains an image or a pasted file.
 const LONGEST_LINE: u64 = 32 * 1024 * 1024;
 
-/// The longest line whose long strings are shortened even if it exceeds the limit of one reading. If a longer line
-/// needs several readings, only its beginning is returned.
+/// The longest line whose long strings are shortened even if it exceeds the limit of one reading, in bytes. If a longer
+/// line needs several readings, only its beginning is returned.
 const LONGEST_THINNED: u64 = 256 * 1024 * 1024;
 
-/// How many bytes are returned of such a line, and of a line that is too long and no JSON.
+/// The number of bytes that are returned of a line that needs several readings, and of an overlong line that is not
+/// JSON.
 const START: usize = 64 * 1024;
 
 /// Folders of generated files, where reading may block forever.
@@ -33,7 +34,7 @@ const SYSTEM: [&str; 3] = ["/proc", "/sys", "/dev"];
 pub enum Line<'a> {
     /// The whole line, without its line end.
     Whole(&'a [u8]),
-    /// The kept part of a line that is too long or not finished, and the length of the whole line. If the line is JSON,
+    /// The kept part of a line that is too long or unfinished, and the length of the whole line. If the line is JSON,
     /// the kept part is JSON too.
     Cut(&'a [u8], u64),
 }
@@ -42,7 +43,7 @@ pub enum Line<'a> {
 pub struct Lines {
     reader: BufReader<Unpacked>,
     at: u64,
-    /// How many bytes of the current line were already searched for its end.
+    /// The number of bytes of the current line that were already searched for the line end.
     looked: u64,
     /// How many more bytes may be read.
     most: u64,
@@ -69,9 +70,9 @@ impl Lines {
         Lines::resume(path, at, 0, u64::MAX)
     }
 
-    /// Opens the transcript at `path` to read at most `most` bytes, beginning at byte `at`. A line is read to its end,
-    /// unless it is very long. The line that begins there is known to have no line end in its first `looked` bytes; see
-    /// [`Lines::looked`].
+    /// Opens the transcript at `path` to read at most `most` bytes, beginning at byte `at`. A line that was begun is
+    /// read to its end, unless it is very long. An earlier reading found no line end in the first `looked` bytes after
+    /// `at`; see [`Lines::looked`].
     ///
     /// # Errors
     ///
@@ -84,7 +85,7 @@ impl Lines {
         let failed = || format!("cannot read the transcript `{}`", quoted(path.display()));
         let mut text = open(path)?;
         text.skip_to(at).context(Kind::Io, failed)?;
-        // A line that can be shortened is read again from its beginning.
+        // A line that can be shortened is read from its beginning again.
         let looked = if looked > thinned { looked } else { 0 };
         let (mut buffer, mut thin) = (Vec::new(), None);
         if looked > 0 {
@@ -106,8 +107,8 @@ impl Lines {
         })
     }
 
-    /// Returns the next line, and the byte at which it begins. `None` if no line is left, or if the limit of bytes is
-    /// reached.
+    /// Returns the byte at which the next line begins, and the line. Returns `None` if no line is left, or if the limit
+    /// of bytes is reached.
     ///
     /// # Errors
     ///
@@ -144,7 +145,7 @@ impl Lines {
         Ok(Some((begins, Line::Cut(&self.buffer, bytes))))
     }
 
-    /// Reads the current line. Returns whether there is something to return.
+    /// Reads the current line. Returns whether there is a line to return.
     fn read_line(&mut self) -> Result<bool> {
         let failed = || "cannot read the transcript".to_owned();
         loop {
@@ -178,7 +179,7 @@ impl Lines {
             }
         }
         let is_whole = is_whole(self.thin.as_ref().map_or(&self.buffer, |thin| thin.kept()));
-        // An unfinished document is read as far as it goes, and again when it has grown.
+        // An unfinished document is read up to its current end. It is read again when it has grown.
         self.is_over = !is_whole && self.is_document && self.looked > 0;
         Ok(self.looked > 0 && (is_whole || self.is_document))
     }
@@ -188,13 +189,13 @@ impl Lines {
         self.at
     }
 
-    /// Returns how many bytes of the next line were already searched for its end. It is 0 unless the line is already too
-    /// long, or the file is a document that is not finished.
+    /// Returns how many bytes of the next line were already searched for the line end. The result is 0, unless the line
+    /// is too long or the file is an unfinished document.
     pub fn looked(&self) -> u64 {
         if self.looked > LONGEST_LINE || self.is_over { self.looked } else { 0 }
     }
 
-    /// Returns how the text of the transcript ended, once no line is left.
+    /// Returns how the text of the transcript ended. Call this after the last line was returned.
     pub fn end(&self) -> End {
         self.reader.get_ref().end()
     }
@@ -205,7 +206,7 @@ impl Lines {
     }
 }
 
-/// Returns whether the first line of a file begins a single JSON value over many lines.
+/// Returns whether a file that begins with `start` is a single JSON value over many lines.
 fn is_document(start: &[u8]) -> bool {
     let start = start.strip_prefix("\u{feff}".as_bytes()).unwrap_or(start);
     let line = start.split(|byte| *byte == b'\n').next().unwrap_or_default().trim_ascii();
@@ -225,7 +226,7 @@ pub fn is_file(path: &Path) -> bool {
 ///
 /// # Errors
 ///
-/// [`Kind::BadInput`] if it is not a regular file, or if the system generates it.
+/// [`Kind::BadInput`] if the path doesn't lead to a regular file, or if the system generates the file.
 fn real(path: &Path) -> Result<PathBuf> {
     let failed = || format!("cannot read the transcript `{}`", quoted(path.display()));
     let real = path.canonicalize().context(Kind::Io, failed)?;
@@ -240,7 +241,7 @@ fn no_file(path: &Path) -> Error {
     Error::bad_input(format!("`{}` is not a regular file", quoted(path.display()))).hint("name a transcript")
 }
 
-/// Opens a regular file to read its text, decompressed if it is compressed. It never blocks, not even if a pipe replaces
+/// Opens a regular file to read its text, which is decompressed if necessary. Never blocks, not even if a pipe replaces
 /// the file after the check.
 ///
 /// # Errors
@@ -254,11 +255,12 @@ pub fn open(path: &Path) -> Result<Unpacked> {
     }
 }
 
-/// How many bytes of a transcript are searched for the session that it forks. The copied lines are the first ones.
+/// The number of bytes at the beginning of a transcript that are searched for the session that it forks. The copied
+/// lines come first.
 const HEAD: u64 = 64 * 1024;
 
-/// If the transcript says at its beginning that it begins with a copy of another session, returns the client's id of
-/// that session.
+/// Returns the client's id of the session that was forked, if the transcript begins with a copy of another session and
+/// says so.
 pub fn forked_from(path: &Path) -> Option<String> {
     let mut head = Vec::new();
     open(path).ok()?.take(HEAD).read_to_end(&mut head).ok()?;
@@ -272,8 +274,8 @@ pub fn forked_from(path: &Path) -> Option<String> {
     (before.trim() == ":").then(|| id.to_owned())
 }
 
-/// Returns the length of the transcript's text and some of its bytes: up to `length` at its beginning, and up to
-/// `length` before `at`. They show whether the file was replaced or truncated.
+/// Returns the length of the transcript's text, up to `length` bytes from its beginning, and up to `length` bytes
+/// before `at`. The bytes show whether the file was replaced or truncated.
 ///
 /// # Errors
 ///
@@ -284,7 +286,7 @@ pub fn around(path: &Path, at: u64, length: u64) -> Result<(u64, Vec<u8>)> {
     let mut bytes = Vec::new();
     text.by_ref().take(length.min(at)).read_to_end(&mut bytes).context(Kind::Io, failed)?;
     let head = bytes.len() as u64;
-    // Compressed text can't be read backwards, so the bytes before `at` are taken from those that were just read.
+    // Compressed text can't be read backwards, so the bytes before `at` are taken from the bytes that were just read.
     let from = at.saturating_sub(length);
     if from < head {
         bytes.extend_from_within(from as usize..);

@@ -1,9 +1,9 @@
-//! Looks at a transcript: which directories occur in it.
+//! Looks at a transcript to find the directories that occur in it.
 //!
-//! A look searches the bytes of the whole file for a few names, without parsing its lines. So it takes as long as
-//! reading the file, however long the lines are and whatever damaged bytes they have. It finds too much: a name can
-//! also occur in an argument of a tool call. So a look only says which transcripts are worth reading for a project.
-//! Reading them decides which of their entries belong to the project.
+//! A look searches the bytes of the whole file for a few names of JSON members, without parsing the lines. So a look
+//! takes as long as reading the file, even if lines are very long or damaged. It finds too much, because a name can
+//! also occur in an argument of a tool call. So a look only shows which transcripts are worth reading for a project.
+//! Reading them then shows which of their entries belong to the project.
 
 use std::collections::BTreeSet;
 use std::io::{ErrorKind, Read};
@@ -13,20 +13,20 @@ use std::sync::LazyLock;
 use aho_corasick::{AhoCorasick, MatchKind};
 use serde::{Deserialize, Serialize};
 
-/// How many bytes are searched at once.
+/// The number of bytes that are searched at once.
 const PART: usize = 1 << 20;
 
-/// The longest value that is read, in bytes. A longer one is no path; of a longer command, nothing is noted.
+/// The longest value that is read, in bytes. A longer value is not a path. A longer command is ignored.
 const LONGEST: usize = 64 * 1024;
 
-/// The maximum number of directories, and of folders of files, that are noted of a session. Arbitrary: more than
-/// people and agents visit.
+/// The maximum number of directories that are noted for a session, and of folders of files. Arbitrary: more than people
+/// and agents visit.
 const MOST: usize = 2048;
 
-/// How many bytes before the argument of a call are searched for the name of the tool.
+/// The number of bytes before an argument of a call that are searched for the name of the tool.
 const BEFORE: usize = 160;
 
-/// The names that are searched for. The value of the first one is the working directory.
+/// The names that are searched for. The first name is that of the working directory.
 const WANTED: [&str; 13] = [
     "\"cwd",
     "\"directories",
@@ -56,19 +56,18 @@ static SEARCH: LazyLock<AhoCorasick> = LazyLock::new(|| {
     builder.expect("the names are few and short")
 });
 
-/// What a look at a transcript found.
+/// The result of a look at a transcript.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Look {
     /// The working directories, in the order in which they first occur.
     pub directories: Vec<String>,
-    /// The folders of files that a call may have changed; those that are named by a relative path are relative to one
-    /// of the directories.
+    /// The folders of files that a call may have changed. A relative path is relative to one of the directories.
     pub folders: BTreeSet<String>,
     /// The hash by which Gemini CLI names the directory of the session.
     pub hash: Option<String>,
-    /// Whether there were more directories or folders than are noted.
+    /// Whether some directories or folders were not noted because there were too many.
     pub is_partial: bool,
-    /// How many bytes were looked at. The next look at a grown file begins there.
+    /// The number of bytes that were searched. If the file has grown, the next look begins there.
     pub looked: u64,
 }
 
@@ -81,7 +80,8 @@ impl Look {
     pub fn take(&mut self, reader: &mut impl Read) -> std::io::Result<()> {
         let mut buffer: Vec<u8> = Vec::with_capacity(PART + LONGEST);
         let (mut begins, mut is_over) = (self.looked, false);
-        // The folders of all files that are named. Gemini CLI's hash may be that of a folder above them.
+        // The folders of all files that are named. The directory of Gemini CLI's hash may be one of them or a folder
+        // above them.
         let mut named = BTreeSet::new();
         while !is_over {
             let before = buffer.len();
@@ -89,10 +89,10 @@ impl Look {
             let read = fill(reader, &mut buffer[before..])?;
             buffer.truncate(before + read);
             is_over = read < PART;
-            // An unfinished line is looked at again.
+            // An unfinished line is searched again by the next look.
             let line = buffer.iter().rposition(|byte| *byte == b'\n').map(|end| begins + end as u64 + 1);
             self.looked = line.unwrap_or(self.looked).max(self.looked);
-            // The bytes before the argument of a call are needed, too.
+            // The bytes before an argument of a call are kept, because they may contain the name of the tool.
             let done = self.search(&buffer, is_over, &mut named).saturating_sub(BEFORE);
             begins += done as u64;
             buffer.drain(..done);
@@ -101,12 +101,12 @@ impl Look {
         Ok(())
     }
 
-    /// Returns the first working directory. Reads no further.
+    /// Returns the first working directory. Stops reading when it is found.
     pub fn first_directory(reader: &mut impl Read) -> Option<String> {
         let (mut look, mut buffer) = (Look::default(), Vec::with_capacity(PART));
         loop {
             let before = buffer.len();
-            // The directory is mostly in the first lines.
+            // The directory is usually in the first lines.
             buffer.resize(before + if before == 0 { PART / 16 } else { PART }, 0);
             let read = fill(reader, &mut buffer[before..]).ok()?;
             let is_over = before + read < buffer.len();
@@ -119,7 +119,8 @@ impl Look {
         }
     }
 
-    /// Notes what is in `bytes`. Returns where the next search must begin.
+    /// Notes the directories and folders that occur in `bytes`. Returns the position at which the next search must
+    /// begin.
     fn search(&mut self, bytes: &[u8], is_over: bool, named: &mut BTreeSet<String>) -> usize {
         let mut from = 0;
         for found in SEARCH.find_iter(bytes) {
@@ -156,7 +157,7 @@ impl Look {
                 }
             }
         }
-        // A name may be cut in two.
+        // The end of `bytes` may cut a name in two.
         let longest = WANTED.iter().map(|name| name.len()).max().unwrap_or_default();
         if is_over { bytes.len() } else { from.max(bytes.len().saturating_sub(longest)) }
     }
@@ -191,7 +192,7 @@ impl Look {
         }
     }
 
-    /// Finds the directory that belongs to the hash, if files in it are named.
+    /// Finds the directory that has the noted hash. This succeeds only if files in the directory are named.
     fn unhash(&mut self, named: &BTreeSet<String>) {
         let Some(hash) = self.hash.as_deref().filter(|_| self.directories.is_empty()) else { return };
         let above = named.iter().flat_map(|folder| Path::new(folder).ancestors());
@@ -201,19 +202,19 @@ impl Look {
     }
 }
 
-/// Returns whether Gemini CLI names the directory by this hash.
+/// Returns whether `hash` is the name that Gemini CLI gives to `directory`.
 pub fn is_hash_of(hash: &str, directory: &Path) -> bool {
     use sha2::{Digest, Sha256};
     let digest = Sha256::digest(directory.as_os_str().as_encoded_bytes());
     hash.len() == 64 && digest.iter().map(|byte| format!("{byte:02x}")).collect::<String>() == hash
 }
 
-/// The end of a value is not among the bytes.
+/// Reports that the end of a value is not among the bytes.
 #[derive(Debug, PartialEq, Eq)]
 struct Unfinished;
 
-/// Returns the strings of the value of a member; `rest` begins after the member's name, before its last quote. The
-/// value may stand in a JSON string itself, so that quotes are escaped.
+/// Returns the strings in the value of a member. `rest` begins after the member's name, before the closing quote of the
+/// name. The member may itself be inside a JSON string, in which quotes are escaped.
 fn values(rest: &[u8]) -> Result<Vec<String>, Unfinished> {
     let depth = rest.iter().take_while(|byte| **byte == b'\\').count();
     let quote = |bytes: &[u8]| bytes.get(depth) == Some(&b'"') && bytes[..depth].iter().all(|b| *b == b'\\');
@@ -254,13 +255,13 @@ fn values(rest: &[u8]) -> Result<Vec<String>, Unfinished> {
     }
 }
 
-/// Returns where the quote is that ends a string, if quotes are escaped by `depth` backslashes.
+/// Returns the position of the quote that ends a string, if quotes are escaped by `depth` backslashes.
 fn end_of_string(rest: &[u8], depth: usize) -> Option<usize> {
     let mut slashes = 0;
     for (at, byte) in rest.iter().enumerate() {
         match byte {
             b'\\' => slashes += 1,
-            // An escaped quote has more backslashes before it.
+            // A quote within the string has more backslashes before it.
             b'"' if slashes == depth => return Some(at - depth),
             b'"' if depth == 0 && slashes % 2 == 0 => return Some(at),
             _ => slashes = 0,
@@ -269,7 +270,7 @@ fn end_of_string(rest: &[u8], depth: usize) -> Option<usize> {
     None
 }
 
-/// Returns the text of a string that stands in a string if `depth` is 1.
+/// Returns the unescaped text of a string. If `depth` is 1, the string was inside another string.
 fn unescaped(raw: &[u8], depth: usize) -> Option<String> {
     let mut text = String::from_utf8_lossy(raw).into_owned();
     for _ in 0..=depth.min(2) {
@@ -281,7 +282,7 @@ fn unescaped(raw: &[u8], depth: usize) -> Option<String> {
     Some(text)
 }
 
-/// Returns the path after the head of a file in a patch. The patch stands in a JSON string.
+/// Returns the path that follows a file header in a patch. The patch is inside a JSON string.
 fn patched(rest: &[u8]) -> Result<Vec<String>, Unfinished> {
     let is_end = |pair: &[u8]| matches!(pair, [b'"' | b'\n' | b'\r', _] | [b'\\', b'n' | b'r' | b'"']);
     let end = rest.windows(2).position(is_end).ok_or(Unfinished)?;

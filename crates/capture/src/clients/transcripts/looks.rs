@@ -1,7 +1,7 @@
-//! Keeps the results of looking at transcripts, so that a second look is cheap.
+//! Keeps the results of looking at transcripts, so that the next search needs to look only at new or changed ones.
 //!
-//! The file can be lost or damaged at any time: then everything is looked at again. Processes that write it at the same
-//! time replace each other's copy.
+//! If the file is lost or damaged, all transcripts are looked at again. If several processes write the file at the same
+//! time, the last one wins.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -23,20 +23,20 @@ use tiro_base::private;
 /// The largest file that is read, in bytes. Arbitrary: enough for a million transcripts.
 const LARGEST: u64 = 512 << 20;
 
-/// The version of the form. It changes when a look notes other things.
+/// The version of the file's format. It changes when a look notes other things.
 const VERSION: u32 = 1;
 
-/// How many bytes are compared to recognise a file that has grown.
+/// The number of bytes that are compared to recognise a file that has grown.
 const AROUND: u64 = 1024;
 
-/// How many transcripts are looked at before the progress is shown again.
+/// The number of transcripts after which the progress is reported again.
 const STEP: usize = 32;
 
 /// The results of earlier looks at the transcripts of a client.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Looks {
     version: u32,
-    /// By the path of the transcript, as text.
+    /// The results, keyed by the path of the transcript as text.
     known: HashMap<String, Known>,
     #[serde(skip)]
     path: Option<PathBuf>,
@@ -47,13 +47,13 @@ pub struct Looks {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Known {
     stamp: Stamp,
-    /// A digest of bytes before the end of the look.
+    /// A digest of the bytes before the end of the look.
     digest: String,
     look: Look,
 }
 
 impl Looks {
-    /// Reads the results that `data_dir` has for the transcripts of `client`.
+    /// Reads the stored results for the transcripts of `client` from `data_dir`.
     pub fn of(data_dir: &Path, client: Client) -> Looks {
         let path = data_dir.join(FOLDER).join(format!("{}.json", client.word()));
         let looks: Looks = read(&path);
@@ -61,9 +61,9 @@ impl Looks {
         Looks { version: VERSION, known, path: Some(path), is_changed: false }
     }
 
-    /// Looks at the `listed` transcripts, as far as they are new or have changed, and returns what is in each, in the
-    /// same order. Errors with the reason why a transcript can't be read. `progress` is called with the number of bytes
-    /// that were looked at and the total.
+    /// Looks at those of the `listed` transcripts that are new or have changed. Returns one result for each of them, in
+    /// the same order; an error gives the reason why the transcript can't be read. `progress` is called with the number
+    /// of bytes that were looked at and the total.
     pub fn look_at(&mut self, listed: &[Listed], mut progress: impl FnMut(u64, u64)) -> Vec<Result<Look>> {
         let key = |each: &Listed| text_of(&each.path);
         let is_known = |each: &&Listed| self.known.get(&key(each)).is_some_and(|it| it.stamp == each.stamp);
@@ -105,20 +105,20 @@ impl Looks {
     }
 }
 
-/// Writes `value` to the private file at `path`, as a whole.
+/// Replaces the private file at `path` with `value`, atomically.
 pub(super) fn write(path: &Path, value: &impl Serialize) -> Result<()> {
     private::create_dir(path.parent().expect("it is in a folder"))?;
     let bytes = serde_json::to_vec(value).context(Kind::Io, || "cannot write a list".to_owned())?;
     user_file::replace(path, &FileSnapshot { bytes: Bytes(bytes), mode: 0o600 })
 }
 
-/// Reads the file at `path`; a damaged file counts as empty.
+/// Reads the file at `path`. A damaged file counts as empty.
 pub(super) fn read<T: Default + serde::de::DeserializeOwned>(path: &Path) -> T {
     let bytes = file::read(path, Links::Refused, LARGEST).ok();
     bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
 }
 
-/// Looks at a transcript. If it is `known` and has only grown since, looks only at the rest.
+/// Looks at a transcript. If the transcript is `known` and has only grown since, looks only at the new part.
 fn look(listed: &Listed, known: Option<&Known>) -> Result<Known> {
     let path = &listed.path;
     let failed = || format!("cannot read the transcript `{}`", quoted(path.display()));

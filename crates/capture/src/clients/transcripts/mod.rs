@@ -1,8 +1,8 @@
 //! Finds the transcripts of the clients, and the directories that occur in them.
 //!
-//! The content of a transcript decides to which project it belongs. The names of folders count only if a client
-//! recorded no directory: Claude Code names a folder after the directory of the session, and Gemini CLI after a hash of
-//! it.
+//! The content of a transcript decides to which project it belongs. If the client recorded no directory in the
+//! transcript, the name of its folder decides: Claude Code names a folder after the directory of the session, and
+//! Gemini CLI after a hash of the directory.
 
 mod every;
 mod lines;
@@ -27,17 +27,17 @@ pub use self::unpacked::{End, Stamp, is_copy, modified, plain, stamp};
 /// The folder in the data directory that contains the results of looking at transcripts.
 const FOLDER: &str = "looks";
 
-/// How many bytes of a transcript are searched for the working directory of its session. The number is large because
-/// the first lines can be whole prompts with pictures.
+/// The number of bytes of a transcript that are searched for the working directory of its session. The number is large
+/// because the first lines can be whole prompts with pictures.
 const SEARCHED: u64 = 256 << 20;
 
 /// The most bytes that are read from a file that contains a path.
 const PATH: u64 = 4096;
 
-/// How many folders above a chat of Gemini CLI are searched for the file that names its directory.
+/// The number of folders above a chat of Gemini CLI that are searched for the file that names its directory.
 const ABOVE: usize = 6;
 
-/// The longest name that Claude Code gives to a folder, in bytes, without the hash that follows it.
+/// The longest name that Claude Code gives to a folder, in bytes. The hash that follows a longer name is not counted.
 const LONGEST_NAME: usize = 200;
 
 /// Returns the first working directory of the session of a transcript, if it is known.
@@ -53,7 +53,7 @@ pub fn directory_of(client: Client, path: &Path) -> Option<PathBuf> {
     }
 }
 
-/// Returns the hash of the directory that the transcript contains. Only chats of Gemini CLI contain one.
+/// Returns the hash of the directory, if the transcript contains it. Only chats of Gemini CLI contain such a hash.
 pub fn hash_of(client: Client, path: &Path) -> Option<String> {
     let mut look = Look::default();
     let mut reader = open(path).ok().filter(|_| client == Client::Gemini)?.take(SEARCHED);
@@ -61,7 +61,7 @@ pub fn hash_of(client: Client, path: &Path) -> Option<String> {
     look.hash
 }
 
-/// Returns the directory that the client recorded beside the transcript. Only Gemini CLI does.
+/// Returns the directory that the client recorded beside the transcript. Only Gemini CLI records it.
 pub fn recorded_directory(client: Client, path: &Path) -> Option<PathBuf> {
     match client {
         Client::Gemini => path.ancestors().take(ABOVE).find_map(project_root),
@@ -69,8 +69,8 @@ pub fn recorded_directory(client: Client, path: &Path) -> Option<PathBuf> {
     }
 }
 
-/// Returns whether `client` named the transcript's folder after one of the roots, in its own way. This counts only if
-/// the transcript contains no directory. `hash` is the hash of the directory that the transcript contains.
+/// Returns whether `client` named the transcript's folder after one of `roots`. Ask this only if the transcript
+/// contains no directory. `hash` is the hash of a directory that the transcript contains instead.
 pub fn is_named_after(client: Client, path: &Path, hash: Option<&str>, roots: &[PathBuf]) -> bool {
     let folders = path.ancestors().skip(1).take(ABOVE).filter_map(|folder| folder.file_name()?.to_str());
     let is_of = |name: &str, root: &PathBuf| match client {
@@ -88,8 +88,8 @@ fn project_root(folder: &Path) -> Option<PathBuf> {
     Some(PathBuf::from(text.trim())).filter(|root| root.is_absolute())
 }
 
-/// Returns the name that Claude Code gives to the folder of a directory: it has a dash in place of each special
-/// character, and is cut and followed by a hash if it is long. Characters are counted as in UTF-16.
+/// Returns the name that Claude Code gives to the folder of a directory. Each special character is replaced by a dash.
+/// A long name is cut and followed by a hash. Characters are counted as in UTF-16.
 fn dashed(path: &Path) -> String {
     let units: Vec<u16> = path.to_string_lossy().encode_utf16().collect();
     let is_plain = |unit: &u16| char::from_u32(u32::from(*unit)).is_some_and(|c| c.is_ascii_alphanumeric());

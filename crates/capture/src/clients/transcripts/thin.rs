@@ -1,18 +1,19 @@
 //! Shortens a line that is too long to keep in memory: a line of JSON with pictures or pasted files.
 //!
-//! Long strings are replaced by their beginning and size while the line is read. So the texts beside them are kept, and
-//! the line is still JSON. A line that ends too early can be completed, so that what it contains up to there is read.
+//! While the line is read, each long string is replaced by its beginning and its size. So the other texts of the line
+//! are kept, and the line is still JSON. If the line ends too early, it can be completed, so that the part before the
+//! end is still read.
 
-/// How much is kept of a long string, in bytes.
+/// The number of bytes that are kept of a long string.
 const OF_STRING: usize = 64 * 1024;
 
-/// How many bytes of a long string are looked at to see whether it is prose. Encoded data has no spaces.
+/// The number of bytes of a long string that show whether it is prose. Encoded data has no spaces.
 const LOOKED_AT: usize = 1024;
 
-/// The deepest nesting of a line that is completed. Arbitrary.
+/// The deepest nesting of a line that can be completed. Arbitrary.
 const DEEPEST: usize = 4096;
 
-/// What is kept of a line that is read in pieces.
+/// The kept part of a line that is read in pieces.
 pub(super) struct Thin {
     kept: Vec<u8>,
     /// The most bytes that are kept.
@@ -20,13 +21,13 @@ pub(super) struct Thin {
     in_string: bool,
     /// Whether the last byte was a backslash that begins an escape.
     is_escape: bool,
-    /// Where the current string begins in `kept`, and how long it is.
+    /// The position in `kept` at which the current string begins, and the length of the string.
     begins: usize,
     length: usize,
 }
 
 impl Thin {
-    /// Returns an empty line, of which at most `most` bytes are kept.
+    /// Returns an empty line that keeps at most `most` bytes.
     pub(super) fn new(most: usize) -> Thin {
         Thin { kept: Vec::new(), most, in_string: false, is_escape: false, begins: 0, length: 0 }
     }
@@ -60,22 +61,22 @@ impl Thin {
         }
     }
 
-    /// Returns the start of a line of which nothing more is kept.
+    /// Returns a line that begins with `kept` and keeps nothing more.
     pub(super) fn start(kept: Vec<u8>) -> Thin {
         Thin { kept, ..Thin::new(0) }
     }
 
-    /// Returns what is kept so far.
+    /// Returns the part that was kept so far.
     pub(super) fn kept(&self) -> &Vec<u8> {
         &self.kept
     }
 
-    /// Returns what is kept. It is JSON if the line was JSON and complete.
+    /// Returns the kept part. It is JSON if the line was JSON and complete.
     pub(super) fn into_kept(self) -> Vec<u8> {
         self.kept
     }
 
-    /// Marks the end of a string of which only the beginning was kept.
+    /// Ends a string. If the string was too long, shortens it and adds its size.
     fn end_string(&mut self) {
         if self.length <= OF_STRING {
             return;
@@ -88,7 +89,7 @@ impl Thin {
     }
 }
 
-/// Returns how many bytes of a string can be kept so that no escape and no character at its end is divided.
+/// Returns how many bytes of a string can be kept so that the cut divides no escape and no character.
 fn undivided(text: &[u8]) -> usize {
     let mut end = 0;
     while end < text.len() {
@@ -102,19 +103,20 @@ fn undivided(text: &[u8]) -> usize {
         }
         end = next;
     }
-    // A character that is divided begins in the last three bytes.
+    // If a character is divided, it begins in the last three bytes.
     let last = text[..end].iter().rposition(|byte| byte & 0xc0 != 0x80).unwrap_or(0);
     if std::str::from_utf8(&text[last..end]).is_ok() { end } else { last }
 }
 
-/// Returns whether `text` is one whole JSON object or array, judged by its brackets and quotation marks alone.
+/// Returns whether `text` is one whole JSON object or array. Only brackets and quotation marks are checked.
 pub(super) fn is_whole(text: &[u8]) -> bool {
     let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text).trim_ascii();
     matches!(text.first(), Some(b'{' | b'[')) && Brackets::of(text).whole == Some(text.len())
 }
 
-/// Returns the beginning of a JSON text, completed: cut after its last complete value, with its open brackets closed.
-/// Several values are returned as they are. Returns `None` if nothing is complete.
+/// Returns the beginning of a JSON text as valid JSON: the text is cut after its last complete value, and the open
+/// brackets are closed. If the first value is complete, returns `text` unchanged. Returns `None` if no value is
+/// complete.
 pub(super) fn completed(text: &[u8]) -> Option<Vec<u8>> {
     let Brackets { complete, open, whole } = Brackets::of(text);
     if whole.is_some() {
@@ -125,21 +127,21 @@ pub(super) fn completed(text: &[u8]) -> Option<Vec<u8>> {
     Some(kept)
 }
 
-/// Where the brackets of a JSON text open and close.
+/// The positions at which values of a JSON text end.
 #[derive(Default)]
 struct Brackets {
-    /// Where the first value ends, if it does.
+    /// The end of the first value, if it is complete.
     whole: Option<usize>,
-    /// Where the last complete value ends.
+    /// The end of the last complete value.
     complete: Option<usize>,
-    /// The brackets that close the values that are open there.
+    /// The closing brackets that are missing after the last complete value.
     open: Vec<u8>,
 }
 
 impl Brackets {
     fn of(text: &[u8]) -> Brackets {
         let mut found = Brackets::default();
-        // Brackets that are open after the last complete value.
+        // The closing brackets for the values that were opened after the last complete value.
         let mut more = Vec::new();
         let (mut in_string, mut is_escape) = (false, false);
         for (at, byte) in text.iter().enumerate() {

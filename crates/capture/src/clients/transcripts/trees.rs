@@ -1,4 +1,4 @@
-//! Remembers the work trees of all projects, because nothing shows to whom a work tree belonged after it was removed.
+//! Records the work trees of all projects, because nothing else shows to which project a removed work tree belonged.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,12 +10,13 @@ use super::looks::{read, write};
 use tiro_base::error::Result;
 use tiro_base::file::{path_of, text_of};
 
-/// The work trees that were ever seen.
+/// All work trees that were ever seen.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Trees {
-    /// The id of the project, by the root of the work tree as text.
+    /// The id of the project, keyed by the root of the work tree as text.
     seen: BTreeMap<String, String>,
-    /// Directories that no longer exist and were not proven to be a project's, each with what was known then.
+    /// Directories that no longer exist and were not proven to belong to a project. The value is the state of knowledge
+    /// at that time.
     unproven: BTreeMap<String, String>,
     #[serde(skip)]
     path: Option<PathBuf>,
@@ -24,7 +25,7 @@ pub struct Trees {
 }
 
 impl Trees {
-    /// Reads what is kept in `data_dir`.
+    /// Reads the file in `data_dir`.
     pub fn of(data_dir: &Path) -> Trees {
         let path = data_dir.join(FOLDER).join("trees.json");
         Trees { path: Some(path.clone()), ..read(&path) }
@@ -38,7 +39,8 @@ impl Trees {
         }
     }
 
-    /// Returns the recorded work trees that no longer exist: those of `project`, and those of other projects.
+    /// Returns the recorded work trees that no longer exist. The first list contains those of `project`, the second
+    /// those of other projects.
     pub fn gone(&self, project: Option<&str>) -> (Vec<PathBuf>, Vec<PathBuf>) {
         let (mut ours, mut others) = (Vec::new(), Vec::new());
         for (root, id) in &self.seen {
@@ -50,13 +52,14 @@ impl Trees {
         (ours, others)
     }
 
-    /// Returns whether it is known that nothing proves `directory` to be a work tree of `project`, as long as `known`
-    /// is all that there is to know.
+    /// Returns whether a check with the same state of knowledge, `known`, did not prove that `directory` was a work
+    /// tree of `project`.
     pub fn is_unproven(&self, directory: &str, project: &str, known: &str) -> bool {
         self.unproven.get(&format!("{project} {directory}")).is_some_and(|before| before == known)
     }
 
-    /// Records that nothing proves `directory` to be a work tree of `project`.
+    /// Records that a check with the state of knowledge `known` did not prove that `directory` was a work tree of
+    /// `project`.
     pub fn add_unproven(&mut self, directory: &str, project: &str, known: &str) {
         self.unproven.insert(format!("{project} {directory}"), known.to_owned());
         self.is_changed = true;

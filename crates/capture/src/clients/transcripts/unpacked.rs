@@ -1,8 +1,8 @@
-//! Opens a transcript and reads its text, whether or not the file is compressed.
+//! Opens a transcript and reads its text. If the file is compressed, the text is decompressed.
 //!
 //! Codex compresses sessions that are a week old. A compressed file is recognised by its first bytes, not by its name.
-//! It may contain several frames, and frames to skip. It may be damaged, still be written, or expand to an endless
-//! text. So whatever can be read is read, the text is limited, and [`Unpacked::end`] says how the text ended.
+//! It may contain several frames, and frames to skip. It may be damaged, or unfinished, or expand to an endless text.
+//! So as much text as possible is read, up to a limit, and [`Unpacked::end`] reports how the text ended.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
@@ -12,28 +12,27 @@ use std::time::UNIX_EPOCH;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
-/// The bytes with which compressed data begins. Frames to skip have a number in the place of the first byte's last
-/// four bits.
+/// The first bytes of compressed data. In the first byte of a frame to skip, the last four bits are a number.
 const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 const SKIPPED: [u8; 3] = [0x2a, 0x4d, 0x18];
 
 /// The extension of a compressed transcript.
 const EXTENSION: &str = "zst";
 
-/// The most bytes to which a file may expand: this many, or this many times its own length, but never more than
-/// [`MOST`]. JSON of sessions shrinks to a tenth, rarely to a fiftieth.
+/// The maximum number of bytes to which a file may expand: the larger of this number and the file's length times the
+/// factor below, but never more than [`MOST`]. JSON of sessions shrinks to a tenth, rarely to a fiftieth.
 const SMALL: u64 = 64 * 1024 * 1024;
 const RATIO: u64 = 256;
 const MOST: u64 = 4 * 1024 * 1024 * 1024;
 
-/// The largest window that is kept in memory while a file is decompressed. A frame that names its length has a window
-/// of this length.
+/// The largest window that is kept in memory while a file is decompressed. If a frame states its length, its window has
+/// this length.
 const WINDOW: u64 = 256 * 1024 * 1024;
 
 /// How the text of a transcript ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The whole file was read, or reading has not reached its end.
+    /// The whole file was read, or reading has not reached the end of the file.
     Whole,
     /// The compressed file is damaged or ends in the middle of a frame. The text before that was read.
     Damaged,
@@ -52,7 +51,7 @@ enum Inner {
 struct Packed {
     file: BufReader<File>,
     decoder: FrameDecoder,
-    /// How many bytes of text were read, and how many may be.
+    /// The number of bytes of text that were read, and the maximum number.
     read: u64,
     most: u64,
     /// Set when nothing more can be decompressed.
@@ -80,7 +79,7 @@ impl Unpacked {
         Ok(Unpacked(Inner::Packed(Box::new(Packed { file, decoder, read: 0, most, end: None }))))
     }
 
-    /// Moves to the byte `at` of the text. In compressed text, it must not be before the current one.
+    /// Moves to the byte `at` of the text. In compressed text, `at` must not be before the current byte.
     ///
     /// # Errors
     ///
@@ -148,7 +147,7 @@ impl Packed {
         }
     }
 
-    /// Ends the current frame with an empty last block and a checksum, so that its text can be read up to here.
+    /// Ends the current frame with an empty last block and a checksum, so that the text up to here can be read.
     fn give_up(&mut self) {
         let last: &[u8] = &[1, 0, 0, 0, 0, 0, 0];
         let _ = self.decoder.decode_blocks(last, BlockDecodingStrategy::UptoBlocks(1));
@@ -202,7 +201,7 @@ pub fn plain(path: &Path) -> PathBuf {
 /// The length of a file in bytes, and the time of its last change in milliseconds.
 pub type Stamp = (u64, i64);
 
-/// Returns length and time of a compressed transcript. Returns `None` if the transcript is not compressed.
+/// Returns the length and the time of a compressed transcript. Returns `None` if the transcript is not compressed.
 pub fn stamp(path: &Path) -> Option<Stamp> {
     let is_packed = plain(path) != path;
     is_packed.then(|| Some((path.metadata().ok()?.len(), modified(path)?)))?

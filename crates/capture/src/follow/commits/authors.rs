@@ -1,7 +1,7 @@
-//! Gives stored commits the names that their authors have now.
+//! Updates the author names of stored commits.
 //!
-//! A commit is stored with the name that `.mailmap` gives its author. If `.mailmap` changes later, the names of the stored
-//! commits follow it, in bounded steps. Texts, ids and times stay as they are.
+//! A commit is stored with the name that `.mailmap` gives its author. If `.mailmap` changes later, the names of the
+//! stored commits are updated in bounded steps. Texts, ids and times stay the same.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -17,14 +17,14 @@ use tiro_intake::prepare::shown_tokens;
 use tiro_redact::Redactor;
 use tiro_store::{AuthorRow, ChunkRange, Renamed};
 
-/// The name of the import cursor that identifies the mailmap by which all stored commits are named.
+/// The name of the import cursor that identifies the mailmap from which the names of all stored commits were taken.
 const MAILMAP: &str = "git mailmap";
 
-/// How many commits one step looks at. Arbitrary: reading their authors takes some milliseconds.
+/// The number of commits that one step checks. Arbitrary: reading their authors takes some milliseconds.
 const STEP: usize = 500;
 
-/// Gives the stored commits the names of the current `.mailmap`, the newest first, until the time `until`. Returns whether
-/// all of them have these names now.
+/// Gives the stored commits the names of the current `.mailmap`, the newest commits first. Stops at the time `until`.
+/// Returns whether all commits have these names now.
 pub async fn follow(sources: &Sources, intake: &dyn Intake, until: Option<Instant>) -> Result<bool> {
     let Some(repository) = sources.repository.clone() else { return Ok(true) };
     let read = in_time(until, move |_| repository.mailmap()).await;
@@ -90,7 +90,7 @@ fn redacted(author: Author, redactor: &Redactor) -> Author {
     Author { name: clean(author.name), written: author.written.map(clean) }
 }
 
-/// Returns what changes in a commit whose author has another name now.
+/// Returns the changes to a commit whose author has another name now.
 fn renamed((mut memory, author, chunks): (Memory, Author, Vec<ChunkRange>)) -> Renamed {
     memory.indexed = memory.indexed.map(|indexed| import::with_written_name(&indexed, &author));
     memory.speaker = Some(author.name).filter(|name| !name.is_empty());

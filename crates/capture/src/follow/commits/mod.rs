@@ -26,20 +26,20 @@ use tiro_intake::prepare::{Prepared, prepare_all};
 use tiro_redact::{self, Redaction};
 use tiro_store::Outcome;
 
-/// How many commits one transaction stores. Such batches limit the memory used, and an interrupted import continues
-/// after the last batch.
+/// The number of commits that one transaction stores. Such batches limit the memory used, and an interrupted import
+/// continues after the last batch.
 const BATCH: usize = 256;
 
-/// What an import of commits takes.
+/// The arguments of an import of commits.
 #[derive(Debug, Default)]
 pub struct Args {
-    /// How many threads read commits.
+    /// The number of threads that read commits.
     pub threads: usize,
     /// The maximum number of commits to import; the newest ones are chosen.
     pub limit: Option<usize>,
     /// Commits to import although no branch leads to them. Commits that no longer exist are skipped.
     pub also: Vec<Sha>,
-    /// When to stop. Commits that are stored by then stay stored.
+    /// The time at which the import stops. Commits that are stored by then stay stored.
     pub until: Option<Instant>,
     /// Whether to import the whole history or only new commits.
     pub wanted: Wanted,
@@ -50,7 +50,7 @@ pub struct Args {
 pub struct Imported {
     /// Commits stored by this call.
     pub imported: usize,
-    /// Commits that were stored before, under this id or as the same change under another id.
+    /// Commits that were stored before, either under the same id, or under another id if they make the same change.
     pub already_stored: usize,
     /// Commits that were forgotten before and stay forgotten.
     pub forgotten: usize,
@@ -95,12 +95,12 @@ pub async fn import(
     let Some(found) = found else { return Ok(Imported { is_unfinished: true, ..Imported::default() }) };
     let ImportPlan { history, tips, skipped, unreadable, notices } = found?;
     let mut output = Imported { unreadable, notices, left_out: skipped, ..Imported::default() };
-    // If a call waits for this import, catching up follows the names of authors and reads the graph later.
+    // If a call waits for this import, catching up updates the author names and reads the graph later.
     let learns = until.is_none();
     if learns {
         authors::follow(sources, intake, None).await?;
     }
-    // The import is recorded as complete only if nothing was left out: a commit that is missing from this clone or
+    // The import is recorded as complete only if nothing was left out. A commit that is missing from this clone or
     // unreadable today may be readable later.
     let may_be_whole = |output: &Imported| {
         skipped == 0 && !output.is_unfinished && output.unreadable.is_empty() && !repository.is_shallow()
@@ -109,7 +109,7 @@ pub async fn import(
         if learns {
             graph::learn(sources, intake, None).await?;
         } else {
-            // Another process may have stored the commits and not linked them yet.
+            // Another process may have stored the commits but not linked them yet.
             let (span, left) = (span_of_head(intake, repository, until).await?, left(until));
             output.linked = link::link_span((sources, intake), &WorkTrees::of(sources), &span, left).await?;
         }
@@ -216,7 +216,7 @@ async fn store(
     Ok(())
 }
 
-/// What an import of a repository will do.
+/// The plan for an import of a repository.
 pub struct ImportPlan {
     /// The commits to import, oldest first.
     pub history: History,

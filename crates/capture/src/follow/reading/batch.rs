@@ -1,9 +1,9 @@
-//! Entries that are read and not stored yet.
+//! Collects entries that were read and are not stored yet.
 
 use crate::import::transcript::TranscriptEntry;
 
-/// The maximum number of entries that one transaction stores, and the most bytes of their texts. The last line of a
-/// transaction can exceed both limits.
+/// The maximum number of entries that one transaction stores, and the maximum number of bytes of their texts. The last
+/// line of a transaction can exceed both limits.
 const BATCH: usize = 256;
 const BATCH_BYTES: usize = 2 * 1024 * 1024;
 
@@ -13,7 +13,7 @@ pub(super) struct Batch {
     /// Each entry, with the offset of the line that completed it.
     pub said: Vec<(u64, TranscriptEntry)>,
     bytes: usize,
-    /// How many of the entries the client has compacted since, if the transcript shows a compaction.
+    /// The number of entries before the last compaction by the client, if the transcript shows a compaction.
     pub compacted: Option<usize>,
 }
 

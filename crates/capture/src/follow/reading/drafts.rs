@@ -7,13 +7,13 @@ use crate::import::transcript::TranscriptEntry;
 use tiro_base::memory::{Draft, FileWrite, LONGEST_TEXT, Millis, Provenance, Role, Work};
 use tiro_base::scope::SessionId;
 
-/// The maximum number of bytes that are stored of one session. The first limit is for its tool outputs, the second
-/// for all its entries. A longer session is probably an agent in a loop.
+/// The maximum number of bytes that are stored of one session: the first limit is for its tool outputs, the second for
+/// all its entries. A longer session probably comes from an agent in a loop.
 const TOOLS_KEPT: usize = 4 * 1024 * 1024;
 const ALL_KEPT: usize = 16 * 1024 * 1024;
 
-/// Returns whether the entry exceeds the limit of one entry or the limit of its session. `kept` is how much of
-/// the session is already stored.
+/// Returns whether the entry exceeds the limit of one entry or the limit of its session. `kept` is the number of bytes
+/// of the session that are already stored.
 pub(super) fn is_too_much(said: &TranscriptEntry, kept: Kept) -> bool {
     let size = said.text.len();
     let is_tool = said.role == Role::Tool;

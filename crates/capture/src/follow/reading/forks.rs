@@ -1,9 +1,10 @@
 //! Recognises the entries of a forked session that are copies of another session's entries.
 //!
 //! Clients fork a session by copying its entries into a new file. Codex does the same for a sub-agent. Some clients
-//! mark each copy with the original's session and id; others only say which session was forked, and give the copies new
-//! times. A copy is stored for the original session, so that it is stored once, whether or not the original is
-//! imported, and in which order. Without an id that both have, an entry is recognised by its text.
+//! mark each copy with the id of the original session and of the original entry. Other clients only record which
+//! session was forked, and give the copies new times. A copy is stored for the original session. So it is stored only
+//! once, whether or not the original is imported, and in any order. If a copy and its original have no common id, the
+//! copy is recognised by its text.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -16,10 +17,11 @@ use tiro_base::scope::SessionId;
 use tiro_intake::{Intake, session_id};
 use tiro_redact::Redactor;
 
-/// How long after the copy was made its entries can be dated, in milliseconds. Some versions date all copies anew.
+/// The longest time after the making of a copy to which its entries can be dated, in milliseconds. Some versions of
+/// clients give all copies a new time.
 const COPYING: Millis = 1000;
 
-/// How far the copy at the beginning of a forked session was read.
+/// The state of reading the copy at the beginning of a forked session.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Prefix {
     /// Whether an entry was found in the original session.
@@ -28,38 +30,39 @@ pub struct Prefix {
     is_over: bool,
 }
 
-/// The entries of a session, by the sessions to which they belong. Each has the offset of the line that completed it.
+/// The entries of a session, divided by the session to which they belong. Each entry comes with the offset of the line
+/// that completed it.
 #[derive(Default)]
 pub struct Divided {
     /// Entries of the session itself.
     pub own: Vec<(u64, TranscriptEntry)>,
-    /// Copies, by the names of the original sessions.
+    /// Copies, keyed by the name of the original session.
     pub copies: BTreeMap<String, Vec<(u64, TranscriptEntry)>>,
-    /// How many copies are already stored.
+    /// The number of copies that are already stored.
     pub stored: usize,
 }
 
-/// Where an entry belongs.
+/// The place to which an entry belongs.
 enum Belongs {
-    /// To the session itself.
+    /// The entry belongs to the session itself.
     Here,
-    /// It is a copy of a stored entry.
+    /// The entry is a copy of a stored entry.
     Stored,
-    /// It is a copy, and stored for the original session of this name under this key.
+    /// The entry is a copy, and is stored under `key` for the original session named `session`.
     There { session: String, key: String },
 }
 
-/// What is stored of the sessions that a reading forks.
+/// The stored content of the sessions of which copies are read.
 #[derive(Default)]
 pub struct Originals {
     sessions: HashMap<String, Original>,
-    /// How often each text was read, by its hash.
+    /// How often each text was read, keyed by the hash of the text.
     read: HashMap<String, usize>,
-    /// The own ids of all copies that this import met. A copy of the copy names them.
+    /// The own ids of all copies that this import met. If a copy is copied again, the new copy names this id.
     pub copies: HashSet<String>,
 }
 
-/// What is stored of a session.
+/// The stored content of a session.
 #[derive(Default)]
 struct Original {
     ids: HashSet<MemoryId>,
@@ -67,7 +70,8 @@ struct Original {
 }
 
 impl Originals {
-    /// Reads what is stored of the sessions to which entries may belong, unless it was read before.
+    /// Loads the stored content of the sessions to which entries may belong. Sessions that were loaded before are
+    /// skipped.
     pub async fn load(
         &mut self,
         (redactor, intake): (&Redactor, &dyn Intake),
@@ -87,7 +91,7 @@ impl Originals {
             let mut original = Original::default();
             let id = session_id(redactor, "session", name)?;
             original.ids = intake.messages_of(&id).await?.into_iter().collect();
-            // For the session itself, only copies that were stored for it before matter.
+            // For the session itself, only its ids are needed: they show which copies were stored for it before.
             if id != *session {
                 let texts = intake.texts_of(&id).await?;
                 original.texts = texts.iter().filter_map(|(role, text)| Some(hash((*role)?, text))).collect();
@@ -97,7 +101,8 @@ impl Originals {
         Ok(())
     }
 
-    /// Divides entries by the sessions to which they belong. `elsewhere` are the keys that are stored in other sessions.
+    /// Divides entries by the session to which they belong. `elsewhere` are the keys of entries that are stored in
+    /// other sessions.
     pub fn divide(
         &mut self,
         redactor: &Redactor,
@@ -130,7 +135,7 @@ impl Originals {
             self.copies.extend(copy.own.clone());
             let there = Belongs::There { session: copy.session.clone(), key: said.key.clone() };
             return match self.holds(redactor, &copy.session, said) {
-                // The copy's own id is recorded with the original.
+                // The entry is passed on, so that the copy's own id is recorded with the original.
                 Some(Held::Id) => there,
                 Some(Held::Text) => Belongs::Stored,
                 None if is_known => Belongs::Stored,
@@ -159,7 +164,7 @@ impl Originals {
                 let key = if is_place { key } else { said.key.clone() };
                 return Belongs::There { session: forked.from.clone(), key };
             }
-            // A call that the original left out as a repeat doesn't end the copy.
+            // A tool call doesn't end the copy, because the original may have left it out as a repeat.
             prefix.is_over = said.role == Role::User;
             return Belongs::Here;
         }
@@ -198,7 +203,8 @@ pub fn kind(said: &TranscriptEntry) -> Kind {
     if said.is_summary { Kind::Summary } else { Kind::Message }
 }
 
-/// Returns the role of the memory that an entry becomes. Clients write their summary of a conversation as a user message.
+/// Returns the role of the memory that an entry becomes. Clients write a summary of the conversation as a user message,
+/// but it counts as written by the assistant.
 pub fn role(said: &TranscriptEntry) -> Role {
     if said.is_summary { Role::Assistant } else { said.role }
 }

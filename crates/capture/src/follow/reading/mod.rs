@@ -33,15 +33,14 @@ use self::batch::Batch;
 use self::drafts::{draft, is_too_much};
 use self::forks::{Divided, Originals};
 
-/// The minimum number of bytes that an id from a client must have to count as unique across sessions. UUIDs are
-/// longer, and so are the ids of tool calls in the vendors' interfaces (`toolu_` or `call_`, followed by 16 or more
-/// letters).
+/// The minimum length of a client's id that counts as unique across sessions, in bytes. UUIDs are longer, and so are
+/// the ids of tool calls in the vendors' interfaces (`toolu_` or `call_`, followed by 16 or more letters).
 const UNIQUE: usize = 20;
 
-/// How many bytes may follow a tool call before Tiro stops waiting for its result.
+/// The number of bytes after a tool call for which Tiro waits for the result of the call.
 const WAITED: u64 = 256 * 1024;
 
-/// How long a tool call can take, in milliseconds: a day. The session of an older one has ended.
+/// The longest time that a tool call can take, in milliseconds: a day. If a call is older, its session has ended.
 const LONGEST_CALL: Millis = 24 * 60 * 60 * 1000;
 
 /// The maximum number of bytes of an unfinished turn that the next step reads again, if the session runs in another
@@ -65,7 +64,7 @@ pub struct Importer<'a> {
     pub output: Imported,
     /// The times of the first and the last entry that was stored.
     pub span: Span,
-    /// The ids of the copies in forked sessions that were read so far.
+    /// The own ids of all copies that were read so far from forked sessions.
     copies: HashSet<String>,
 }
 
@@ -81,18 +80,19 @@ struct Reading<'a> {
     begins: u64,
     /// Entries that are read and not stored yet.
     batch: Batch,
-    /// Chooses the part of the session that belongs to this project. `None` if the whole session belongs to it.
+    /// Chooses the part of the session that belongs to this project. `None` if the whole session belongs to the
+    /// project.
     share: Option<Share<'a>>,
     /// The other repositories that the session worked in.
     visited: Visited<'a>,
     /// The offset at which the current turn begins. The next reading starts there, to read the turn again. Used only
     /// for a session that runs in another project.
     turn: Option<u64>,
-    /// The origin of the session as last stored.
+    /// The origin of the session, as it was stored last.
     described: Option<Origin>,
-    /// What is stored of the sessions of which this one is a fork.
+    /// The stored content of the sessions from which this session copies entries.
     originals: Originals,
-    /// Whether messages that the client compacted are stashed: a hook reported the transcript.
+    /// Whether messages that the client has compacted are stashed. This is so if a hook reported the transcript.
     stashes: bool,
 }
 
@@ -122,7 +122,7 @@ impl<'a> Importer<'a> {
             if !cursor.is_packed_anew {
                 return Ok(());
             }
-            // Perhaps nothing more can be read because the compressed file is damaged.
+            // If the compressed file is damaged, perhaps nothing more can be read.
             let mut lines = Lines::open(path, all)?;
             while lines.next_line()?.is_some() {}
             self.output.count_end(path, lines.end());
@@ -156,7 +156,8 @@ impl<'a> Importer<'a> {
                 progress(lines.at() - reading.begins);
             }
             if is_last {
-                // An incomplete last line doesn't count as left to read, because its rest is not written yet.
+                // The beginning of an incomplete last line counts as read, because the rest of the line is not written
+                // yet.
                 let done = lines.at() + lines.looked();
                 self.output.bytes_left += if is_over { all.saturating_sub(done) } else { 0 };
                 break;
@@ -207,7 +208,8 @@ impl<'a> Importer<'a> {
         reading.keep_cursor(self.redacting()).await
     }
 
-    /// Stores the tool calls whose results Tiro no longer waits for. An import doesn't wait for those of old sessions.
+    /// Stores the tool calls for whose results Tiro no longer waits. An import doesn't wait for the results in old
+    /// sessions.
     async fn finish(&mut self, reading: &mut Reading<'_>, lines: &Lines, is_import: bool) -> Result<()> {
         let end = lines.at() + lines.looked();
         let is_old = reading.reader.about().last.is_some_and(|last| self.sources.now() - last > LONGEST_CALL);
@@ -215,8 +217,8 @@ impl<'a> Importer<'a> {
         if end - from <= WAITED && !(is_import && is_old) {
             return Ok(());
         }
-        // The session probably ended during the call. If the call were not stored now, every later reading would begin
-        // at it again.
+        // The session probably ended during the call. If the call were not stored now, every later reading would have
+        // to begin at this call.
         let about = reading.reader.about().clone();
         let mut rest = reading.reader.finish();
         if let Some(share) = &mut reading.share {
@@ -301,7 +303,7 @@ impl<'a> Importer<'a> {
         }
     }
 
-    /// Returns drafts for the entries `said`, and counts those that are left out.
+    /// Returns drafts for the entries `said`, and counts the entries that are left out.
     fn drafts(
         &mut self,
         reading: &mut Reading<'_>,
@@ -339,8 +341,8 @@ impl<'a> Importer<'a> {
         drafts
     }
 
-    /// Gives each draft without a commit the last commit that was made on its branch before the draft's time. After
-    /// reflogs have expired, this is the likeliest commit.
+    /// Gives each draft without a commit the last commit that was made on its branch before the draft's time. Once
+    /// reflogs have expired, this commit is the likeliest one.
     async fn find_heads(&self, drafts: &mut [Draft]) -> Result<()> {
         let unknown = drafts.iter_mut().filter(|draft| draft.head_sha.is_none() && draft.branch.is_some());
         let unknown: Vec<&mut Draft> = unknown.collect();

@@ -1,8 +1,8 @@
-//! Imports the prompts that are left of sessions whose transcripts were deleted.
+//! Imports the remaining prompts of sessions whose transcripts were deleted.
 //!
-//! Claude Code deletes transcripts after a time, but keeps the prompts of all sessions in one file. Each line names its
-//! project, the time, and, in newer versions, the session. Prompts of a session that has a transcript, or whose
-//! transcript was imported, are not taken from this file, so nothing is stored twice.
+//! Claude Code deletes transcripts after a time, but keeps the prompts of all sessions in one file. Each line of this
+//! file contains the project, the time, and, in newer versions, the session. If a session has a transcript, or its
+//! transcript was imported, its prompts are not taken from this file. So nothing is stored twice.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
@@ -20,18 +20,19 @@ use tiro_base::error::Result;
 use tiro_base::memory::Millis;
 use tiro_intake::Prompt;
 
-/// The title of a session of which only the prompts are left.
+/// The title of a session of which only the prompts remain.
 const TITLE: &str = "Prompts from history.jsonl; the transcript is deleted";
 
-/// How far the time of a prompt in the list may be from the time of the same prompt in a transcript, in milliseconds.
+/// The maximum difference between the time of a prompt in the list and the time of the same prompt in a transcript, in
+/// milliseconds.
 const NEAR: Millis = 10 * 60 * 1000;
 
-/// What was imported of sessions whose transcripts were deleted.
+/// The imported part of sessions whose transcripts were deleted.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Prompts {
-    /// How many prompts.
+    /// The number of prompts.
     pub prompts: usize,
-    /// Of how many sessions.
+    /// The number of sessions with these prompts.
     pub sessions: usize,
 }
 
@@ -81,8 +82,8 @@ impl Importer<'_> {
         Ok(prompts)
     }
 
-    /// Returns the prompts of the project whose sessions have no transcript, by the name of the session. Prompts
-    /// without a session get the name of the day.
+    /// Returns the prompts of the project whose sessions have no transcript, keyed by the name of the session. Prompts
+    /// without a session are grouped by day.
     async fn left(
         &self,
         path: &Path,
@@ -96,7 +97,7 @@ impl Importer<'_> {
             let text = String::from_utf8_lossy(bytes);
             let Ok(listed) = serde_json::from_str::<Listed>(&text) else { continue };
             let is_other = listed.session_id.as_ref().is_some_and(|id| sessions.contains(id));
-            // A command of the client, such as `/model`, is no prompt.
+            // A command of the client, such as `/model`, is not a prompt.
             let is_command = listed.display.starts_with('/') && !listed.display.trim().contains([' ', '\n']);
             if is_other || is_command || !within.has(&listed.project) {
                 continue;
@@ -116,7 +117,7 @@ impl Importer<'_> {
         Ok(left)
     }
 
-    /// Leaves out the prompts without a session that a session which is stored has at about the same time.
+    /// Removes each prompt without a session that a stored session contains at about the same time.
     async fn without_known(
         &self,
         listed: BTreeMap<String, Vec<Listed>>,
@@ -145,7 +146,7 @@ impl Importer<'_> {
     }
 }
 
-/// Returns a prompt as the line of a transcript, so that it is read like others.
+/// Returns a prompt as a line of a transcript, so that it is read in the same way.
 fn line(name: &str, listed: &Listed) -> String {
     let Listed { display, pasted_contents, timestamp, project, .. } = listed;
     let mut text = display.clone();

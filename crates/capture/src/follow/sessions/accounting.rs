@@ -1,4 +1,5 @@
-//! Accounts for all transcripts of a client: each is in exactly one class, and what is left out is named.
+//! Accounts for all transcripts of a client. Each transcript is in exactly one class, and those that are left out are
+//! named.
 
 use std::path::{Path, PathBuf};
 
@@ -11,24 +12,27 @@ use tiro_base::humanize::{counted, thousands};
 /// The maximum number of paths that are named for one reason.
 const NAMED: usize = 3;
 
-/// What became of the transcripts of a client.
+/// The counts of a client's transcripts, by what was done with them.
 #[derive(Clone, Debug, Serialize)]
 pub struct Account {
     /// The client.
     pub client: Client,
-    /// How many transcripts there are. This is the sum of those of this project, those elsewhere and those left out.
+    /// The number of all transcripts. It is the sum of those of this project, those of other projects, and those left
+    /// out.
     pub seen: usize,
-    /// How many belong to this project, as a whole or in part.
+    /// The number of transcripts that belong to this project, as a whole or in part.
     pub here: usize,
-    /// How many of these are imported.
+    /// The number of transcripts of this project that are imported.
     pub imported: usize,
-    /// How many of these are not imported, or have grown since. After an import: how many of these it read.
+    /// The number of transcripts of this project that are not imported, or have grown since. After an import: the
+    /// number of these that the import read.
     pub new: usize,
-    /// How many of these began in another directory, and ran or worked here in part.
+    /// The number of transcripts of this project whose sessions began in another directory, and ran or worked here in
+    /// part.
     pub in_part: usize,
-    /// How many belong to other projects only.
+    /// The number of transcripts that belong to other projects only.
     pub elsewhere: usize,
-    /// How many are left out, by reason.
+    /// The transcripts that are left out, grouped by reason.
     pub left_out: Vec<LeftOut>,
     /// Folders that were not searched, because they can't be read or are nested too deeply.
     pub folders: Vec<String>,
@@ -42,11 +46,11 @@ pub struct Account {
 pub struct LeftOut {
     /// The reason.
     pub why: Why,
-    /// How many transcripts.
+    /// The number of transcripts.
     pub sessions: usize,
-    /// The first few: the paths of the transcripts, or the directories that are gone.
+    /// The first few paths of the transcripts, or the first few directories that are gone.
     pub named: Vec<String>,
-    /// A transcript that can be imported by its name.
+    /// A transcript that can be imported if the user names it.
     #[serde(skip)]
     pub example: Option<String>,
 }
@@ -55,24 +59,25 @@ pub struct LeftOut {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Why {
-    /// It can't be read.
+    /// The transcript can't be read.
     Unreadable,
-    /// It contains no working directory, and its folder is not named after a known directory.
+    /// The transcript contains no working directory, and its folder is not named after a known directory.
     NoDirectory,
-    /// Its directory no longer exists, and nothing proves to which project it belonged.
+    /// The transcript's directory no longer exists, and nothing proves to which project it belonged.
     DirectoryGone,
 }
 
-/// A transcript that belongs to the project, or may do so in part.
+/// A transcript that belongs to the project, wholly or perhaps in part.
 #[derive(Clone, Debug)]
 pub struct Candidate {
-    /// Its path.
+    /// The path of the transcript.
     pub path: PathBuf,
-    /// Its length in bytes.
+    /// The length of the transcript in bytes.
     pub bytes: u64,
-    /// How many of these bytes are not read yet.
+    /// The number of these bytes that are not read yet.
     pub unread: u64,
-    /// Whether the session began in the project. If not, only reading it shows whether it worked here.
+    /// Whether the session began in the project. Otherwise only reading the transcript shows whether the session worked
+    /// here.
     pub is_certain: bool,
 }
 
@@ -93,7 +98,7 @@ impl Account {
         }
     }
 
-    /// Counts a transcript that is left out. `named` is what names it.
+    /// Counts a transcript that is left out for the reason `why`. `named` is the name that is shown for it.
     pub fn leave_out(&mut self, why: Why, named: &str, path: &Path) {
         let at = self.left_out.iter().position(|each| each.why == why).unwrap_or_else(|| {
             self.left_out.push(LeftOut { why, sessions: 0, named: Vec::new(), example: None });
@@ -108,7 +113,7 @@ impl Account {
         }
     }
 
-    /// Counts a transcript of this project. Nothing of it is imported if all of it is unread.
+    /// Counts a transcript of this project. If all of it is unread, nothing of it is imported.
     pub fn count_here(&mut self, candidate: &Candidate) {
         self.here += 1;
         self.in_part += usize::from(!candidate.is_certain);
@@ -118,7 +123,8 @@ impl Account {
         }
     }
 
-    /// Counts a transcript that was new, and that turned out to belong to other projects only, or can't be read.
+    /// Corrects the counts for a transcript that was counted as new, but belongs to other projects only or can't be
+    /// read.
     pub fn take_back(&mut self, candidate: &Candidate) {
         self.here -= 1;
         self.new -= 1;
@@ -130,7 +136,7 @@ impl Account {
         self.left_out.iter().map(|each| each.sessions).sum()
     }
 
-    /// Returns the account in one line.
+    /// Returns the account as one line of text.
     pub fn text(&self) -> String {
         let name = self.client.name();
         if self.seen == 0 && self.folders.is_empty() {

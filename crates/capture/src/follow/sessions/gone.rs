@@ -1,7 +1,8 @@
 //! Proves that directories which no longer exist were work trees of a project.
 //!
-//! A session in such a directory may have made commits that are in the repository, or written lines that its commits
-//! change. If neither is so, nothing is proven: a session in the wrong project is worse than one that is missing.
+//! A session in such a directory may have made commits that are in the repository, or written lines that the
+//! repository's commits change. Otherwise nothing is proven, because a session in the wrong project is worse than a
+//! missing session.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -16,32 +17,33 @@ use tiro_git::{KnownCommit, Repository, Sha, Stop};
 use tiro_intake::ReadIntake;
 use tiro_store::CommitRow;
 
-/// How many bytes of sessions are read for one directory, and for all of them together.
+/// The number of bytes of sessions that are read for one directory, and for all directories together.
 const READ: u64 = 64 << 20;
 const READ_OF_ALL: u64 = 256 << 20;
 
-/// How many commits are compared with what the sessions of one directory wrote.
+/// The number of commits that are compared with the lines that the sessions of one directory wrote.
 const COMPARED: usize = 200;
 
-/// How many different lines of a session must occur in commits, in the same files. Arbitrary: one or two lines can be
-/// equal by chance.
+/// The number of different lines of a session that must occur in commits, in the same files. Arbitrary: one or two
+/// lines can be equal by chance.
 const LINES: usize = 3;
 
-/// How long before a line was written a commit that contains the line may be dated: a day, because clocks differ.
+/// If a commit contains a line, the commit's date may be this much earlier than the time when the line was written: a
+/// day, because clocks differ.
 const EARLIER: Millis = 24 * 60 * 60 * 1000;
 
-/// What the sessions in a directory did.
+/// The actions of the sessions in a directory.
 #[derive(Default)]
 struct Done {
-    /// The abbreviated ids of the commits that they made.
+    /// The abbreviated ids of the commits that the sessions made.
     commits: HashSet<String>,
-    /// The hashes of the lines that they wrote, by the absolute path of the file.
+    /// The hashes of the lines that the sessions wrote, keyed by the absolute path of the file.
     lines: BTreeMap<PathBuf, HashSet<u32>>,
     since: Option<Millis>,
 }
 
-/// Returns the roots of work trees of the project among the directories `gone`, each with its sessions. Records the
-/// results in `trees`.
+/// Returns the roots of those directories in `gone` that were work trees of the project. `gone` contains the sessions
+/// of each directory. Records the results in `trees`.
 pub(super) async fn proven(
     (intake, repository): (Option<&dyn ReadIntake>, Option<&Repository>),
     (client, now): (Client, Millis),
@@ -82,14 +84,15 @@ pub(super) async fn proven(
     Ok(proven)
 }
 
-/// Returns a text that changes when there is more to know about a directory.
+/// Returns a text that describes the state of knowledge about a directory. It changes when a new check could have
+/// another result.
 fn known(repository: &Repository, commits: usize, sessions: &[&Listed]) -> String {
     let bytes: u64 = sessions.iter().map(|each| each.stamp.bytes).sum();
     let heads = blake3::hash(repository.heads_stamp().as_bytes()).to_hex();
     format!("{} {bytes} {commits} {}", sessions.len(), &heads[..16])
 }
 
-/// Reads what the sessions in `directory` did. A session that can't be read proves nothing.
+/// Reads what the sessions in `directory` did. A session that can't be read is skipped.
 fn done(client: Client, directory: &str, sessions: &[&Listed], left: &mut u64) -> Done {
     let mut done = Done::default();
     let mut of_this = READ;
@@ -130,7 +133,7 @@ impl Done {
     }
 }
 
-/// Returns the root of the work tree in which lines were written that commits change, in the same files.
+/// Returns the root of the work tree in which the sessions wrote lines that commits change in the same files.
 fn by_lines(repository: &Repository, done: &Done, rows: Vec<CommitRow>) -> Option<PathBuf> {
     let mut reader = repository.reader(&|_| false);
     let mut found: BTreeMap<PathBuf, HashSet<u32>> = BTreeMap::new();
@@ -158,8 +161,7 @@ fn by_lines(repository: &Repository, done: &Done, rows: Vec<CommitRow>) -> Optio
     best.max_by_key(|(root, lines)| (lines.len(), root.clone())).map(|(root, _)| root)
 }
 
-/// Returns the ids of all commits, sorted: those that are stored, those that branches lead to, and those that reflogs
-/// name.
+/// Returns the ids of all commits, sorted: stored commits, commits on branches, and commits in reflogs.
 fn all_commits(repository: &Repository, stored: &[String]) -> Vec<String> {
     let mut all: Vec<String> = stored.to_vec();
     all.extend(repository.reflog_commits().iter().map(Sha::to_string));
@@ -174,7 +176,7 @@ fn all_commits(repository: &Repository, stored: &[String]) -> Vec<String> {
     all
 }
 
-/// Returns whether the sessions made one of the commits `all`, which are sorted.
+/// Returns whether the sessions made one of the commits in `all`, which is sorted.
 fn made(all: &[String], done: &Done) -> bool {
     done.commits.iter().any(|id| {
         let at = all.partition_point(|sha| sha < id);

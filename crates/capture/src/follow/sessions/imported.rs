@@ -23,16 +23,16 @@ pub struct Imported {
     pub imported: usize,
     /// Entries that were stored before.
     pub already_stored: usize,
-    /// Tool calls that are nearly equal to an earlier one; only their number is kept.
+    /// Tool calls that are nearly equal to an earlier call. Only their number is kept.
     pub repeated: usize,
     /// Entries that were forgotten before and stay forgotten.
     pub forgotten: usize,
-    /// Entries left out because they exceed the limit of one session or entry, were made while capture was paused, or
-    /// are ignored.
+    /// Entries that were left out because they exceed the limit of one session or entry, were made while capture was
+    /// paused, or are ignored.
     pub left_out: usize,
     /// How many of the entries in `left_out` exceed the limit of one session or entry.
     pub too_much: usize,
-    /// How many of the entries in `left_out` are of sessions that a script ran, which the configuration leaves out.
+    /// How many of the entries in `left_out` belong to sessions that a script ran, which the configuration leaves out.
     pub headless: usize,
     /// Private passages removed.
     pub private: usize,
@@ -42,7 +42,7 @@ pub struct Imported {
     pub unreadable: usize,
     /// Lines that were read with some of their characters replaced.
     pub replaced: usize,
-    /// Lines that were read without their longest texts or their end, because they are too long or not finished.
+    /// Lines that are too long or unfinished, so that they were read without their longest texts or without their end.
     pub shortened: usize,
     /// Transcripts that can't be read, with the reason.
     pub failed: Vec<String>,
@@ -58,7 +58,7 @@ pub struct Imported {
     pub pending: usize,
     /// Prompts of sessions whose transcripts the client deleted.
     pub prompts: Prompts,
-    /// What became of all transcripts of the client; absent if the user named some.
+    /// The account of all transcripts of the client; absent if the user named the transcripts.
     pub account: Option<Account>,
     /// Further notices for the user.
     pub notices: Vec<String>,
@@ -76,7 +76,7 @@ impl Imported {
         }
     }
 
-    /// Says how the text of a compressed transcript ended, if that was not its end.
+    /// Reports how the text of a compressed transcript ended, unless the whole text was read.
     pub fn count_end(&mut self, path: &Path, end: End) {
         let what = match end {
             End::Whole => return,
@@ -86,7 +86,7 @@ impl Imported {
         self.notices.push(format!("`{}` is {what}", quoted(path.display())));
     }
 
-    /// Counts what was done with the entries, and the secrets that were replaced in them, by rule.
+    /// Counts the results of storing the entries, and the secrets that were replaced in them, by rule.
     pub fn count_entries(&mut self, receipt: &Receipt, redactions: Vec<(String, usize)>) {
         self.imported += receipt.count(Outcome::Stored);
         self.already_stored += receipt.count(Outcome::AlreadyStored) + receipt.count(Outcome::Conflict);

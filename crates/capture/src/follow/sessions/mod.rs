@@ -1,4 +1,4 @@
-//! Imports the sessions that a client keeps as transcripts.
+//! Imports the sessions that a client recorded as transcripts.
 
 mod accounting;
 mod gone;
@@ -25,7 +25,7 @@ pub use self::search::{Keep, Search, search};
 
 use self::accounting::{Candidate, Why};
 
-/// The most forks of forks that are put in order. Arbitrary.
+/// The maximum number of nested forks that are put in order. Arbitrary.
 const DEEPEST_FORK: usize = 16;
 
 /// The arguments of `tiro import claude-code|codex|gemini`.
@@ -35,7 +35,8 @@ pub struct Args {
     pub client: Client,
     /// The transcripts to import. If there are none, all transcripts of the project are imported.
     pub transcripts: Vec<PathBuf>,
-    /// How long the import may take; the next import continues where it stops. `None` means that there is no limit.
+    /// The time that the import may take. The next import continues where this one stops. `None` means that there is no
+    /// limit.
     pub patience: Option<Duration>,
 }
 
@@ -72,7 +73,7 @@ pub async fn import(
 
     let all: u64 = found.iter().map(|each| each.bytes).sum();
     let mut done = 0;
-    // A transcript that the user names is imported whole, even if its session ran in another project.
+    // A transcript that the user names is imported as a whole, even if its session ran in another project.
     let found_by = if is_named { FoundBy::Name } else { FoundBy::Search };
     for transcript in &found {
         let left = args.patience.map(|patience| patience.saturating_sub(began.elapsed()));
@@ -102,7 +103,8 @@ pub async fn import(
     Ok(output)
 }
 
-/// Puts a session before its forks, so that the entries that they repeat get the session and the time of the original.
+/// Sorts sessions so that an original comes before its forks. Then the repeated entries get the session and the time of
+/// the original.
 fn originals_first(found: &mut [Candidate]) {
     let stem =
         |path: &Path| transcripts::plain(path).file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -119,11 +121,11 @@ fn originals_first(found: &mut [Candidate]) {
         }
         depth
     };
-    // Codex names a file after its time.
+    // Codex names a file after the time of the session.
     found.sort_by_cached_key(|each| (depth(&each.path), stem(&each.path), each.path.clone()));
 }
 
-/// Corrects the account after a transcript was read, or could not be read.
+/// Corrects the account for a transcript that was read, or that could not be read.
 async fn correct(
     account: &mut Account,
     (sources, intake): (&Sources, &dyn ReadIntake),

@@ -1,9 +1,9 @@
 //! Finds the sessions of a project among all transcripts of a client.
 //!
-//! Each transcript is looked at once (`clients/transcripts/look.rs`); the result is kept, so that the next search looks
-//! only at transcripts that are new or have changed. The directories in which a session ran decide to which project it
-//! belongs. If they no longer exist, the records of moved repositories and removed work trees decide, and then git
-//! (`gone.rs`). A session that proves to be nobody's is left out and counted.
+//! Each transcript is looked at once (`clients/transcripts/look.rs`). The result is stored, so that the next search
+//! only looks at new or changed transcripts. The directories in which a session ran decide to which project it belongs.
+//! If the directories no longer exist, the records of moved repositories and removed work trees decide. If these
+//! records don't help, git decides (`gone.rs`). A session whose project can't be found is left out and counted.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -22,37 +22,37 @@ use tiro_intake::ReadIntake;
 /// Whether a search stores its results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
-    /// It stores them, so that the next search is faster.
+    /// The search stores its results, so that the next search is faster.
     Yes,
-    /// It changes nothing.
+    /// The search changes nothing.
     No,
 }
 
 /// The result of a search.
 pub struct Search {
-    /// The transcripts that belong to the project, or may do so in part.
+    /// The transcripts that belong to the project, wholly or perhaps in part.
     pub found: Vec<Candidate>,
-    /// What became of all transcripts. Candidates that are not read yet count as new.
+    /// The account of all transcripts. Candidates that are not read yet count as new.
     pub account: Account,
-    /// The roots of other projects, also of those that no longer exist.
+    /// The roots of other projects, including roots that no longer exist.
     pub others: Vec<PathBuf>,
-    /// The ids of all sessions, as the names of their files say.
+    /// The ids of all sessions, taken from the names of their files.
     pub sessions: HashSet<String>,
 }
 
-/// To whom a session belongs.
+/// The project to which a session belongs.
 enum Belongs {
     Here,
-    /// It ran elsewhere, and may have worked here.
+    /// The session ran elsewhere, but may have worked here.
     Perhaps,
     Elsewhere,
     Nowhere,
     Gone(String),
 }
 
-/// Searches the transcripts of `client`. `intake` is the memory of the project, if anything of it is stored, and
-/// `registered` are the roots of the other projects. Adds the former roots of the project that it finds to `work_trees`. `progress` is
-/// called with the number of bytes that were looked at and the total.
+/// Searches the transcripts of `client`. `intake` is the memory of the project, if anything of the project is stored.
+/// `registered` are the roots of the other projects. The search adds former roots of the project to `work_trees`.
+/// `progress` is called with the number of bytes that were looked at and the total.
 pub async fn search(
     (sources, intake): (&Sources, Option<&dyn ReadIntake>),
     client: Client,
@@ -107,13 +107,13 @@ pub async fn search(
     Ok(Search { found, account, others, sessions })
 }
 
-/// The transcripts, sorted by whom they belong to.
+/// The transcripts, sorted by the project to which they belong.
 struct Sorted<'a> {
     client: Client,
     account: Account,
-    /// The transcripts of this project, each with whether this is certain.
+    /// The transcripts of this project. The flag says whether this is certain.
     found: Vec<(&'a Listed, bool)>,
-    /// The transcripts in directories that no longer exist, by the first of the directories.
+    /// The transcripts in directories that no longer exist, keyed by the first of these directories.
     gone: BTreeMap<String, Vec<&'a Listed>>,
 }
 
@@ -143,7 +143,7 @@ impl<'a> Sorted<'a> {
     }
 }
 
-/// Returns to whom a session belongs.
+/// Returns the project to which a session belongs.
 fn belongs(within: &mut Within<'_>, client: Client, path: &Path, look: &Look) -> Belongs {
     let recorded =
         transcripts::recorded_directory(client, path).and_then(|it| it.to_str().map(str::to_owned));
@@ -156,7 +156,7 @@ fn belongs(within: &mut Within<'_>, client: Client, path: &Path, look: &Look) ->
     if directories.is_empty() && transcripts::is_named_after(client, path, look.hash.as_deref(), &roots) {
         return Belongs::Here;
     }
-    // Later directories may be those of single commands, in which nothing was said.
+    // Later directories may belong to single commands, in which nothing was said.
     let is_in_part = whose.contains(&Whose::Ours) || look.is_partial;
     if is_in_part || look.folders.iter().any(|folder| is_worked_in(within, &directories, folder)) {
         return Belongs::Perhaps;
@@ -168,7 +168,7 @@ fn belongs(within: &mut Within<'_>, client: Client, path: &Path, look: &Look) ->
     }
 }
 
-/// Returns whether a folder in which files were changed lies in the project. A relative path is relative to one of
+/// Returns whether `folder`, in which files were changed, lies in the project. A relative path is relative to one of
 /// `directories`.
 fn is_worked_in(within: &mut Within<'_>, directories: &[String], folder: &str) -> bool {
     if Path::new(folder).is_absolute() {
@@ -181,7 +181,7 @@ fn is_worked_in(within: &mut Within<'_>, directories: &[String], folder: &str) -
     })
 }
 
-/// Returns the transcripts with how much of them is not read yet, and counts them.
+/// Returns the transcripts together with the number of their unread bytes, and counts them.
 async fn candidates(
     (sources, intake): (&Sources, Option<&dyn ReadIntake>),
     found: Vec<(&Listed, bool)>,

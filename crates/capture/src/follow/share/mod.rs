@@ -1,12 +1,14 @@
 //! Decides which entries of a session belong to a project.
 //!
-//! A message belongs to the project of the working directory in which the agent was when it was written. While the
-//! agent is in a directory that belongs to no project, such as `/tmp`, the messages belong to the project in which the
-//! session began. A tool call belongs to the project of the working directory, and also to each repository whose files
-//! it changed. Messages may also be written while the agent's directory is a folder above the repository. If the same
-//! turn also acted in the repository, the repository gets all messages of the turn, starting with the user's question.
-//! It gets no entries about other repositories, and no entries of a turn that did nothing in it. A session that the
-//! user names belongs to the project as a whole.
+//! A message belongs to the project of the agent's working directory at the time of writing. While the agent is in a
+//! directory that belongs to no project, such as `/tmp`, the messages belong to the project in which the session began.
+//! A tool call belongs to the project of the working directory, and also to each repository whose files the call
+//! changed.
+//!
+//! The agent may also work in a folder above the repository. If a turn then acts in the repository, the repository gets
+//! all messages of the turn, starting with the user's question. It gets no entries about other repositories, and no
+//! entries of a turn that did nothing in the repository. If the user names a session, the project gets the whole
+//! session.
 
 mod within;
 
@@ -33,7 +35,7 @@ pub enum FoundBy<'a> {
     Name,
     /// An import found the transcript. Other projects get no reference to it.
     Search,
-    /// A hook that ran in this directory reported the transcript. The directory was in the project then.
+    /// A hook that ran in this directory reported the transcript. At that time, the directory was in the project.
     Hook(&'a Path),
     /// The project in which the session runs left a reference to the transcript.
     Project,
@@ -58,9 +60,9 @@ pub struct Share<'a> {
 
 impl<'a> Share<'a> {
     /// Returns the chooser of the project's part of the session at `path`. Returns `None` if the whole session belongs
-    /// to the project, because the user named it, or because no directory is recorded and the client's own name for
-    /// the directory of the session is that of this project. If it is unknown where the session ran, the project gets
-    /// only the entries that certainly concern it.
+    /// to the project. This is so if the user named the session. It is also so if no directory is recorded, and the
+    /// client named the session's folder after a directory of this project. If it is unknown where the session ran, the
+    /// project gets only the entries that certainly concern it.
     pub fn of(
         mut within: Within<'a>,
         (client, path, found_by): (Client, &Path, FoundBy<'_>),
@@ -78,21 +80,22 @@ impl<'a> Share<'a> {
         let held_in = held_in.unwrap_or_default();
         let is_gone = !held_in.is_empty() && !Path::new(&held_in).exists();
         match found_by {
-            // If the session ran in the hook's directory and that directory no longer exists, it was a work
-            // tree of the project. The names are compared as lossy text, because clients may record a name
-            // differently if it isn't UTF-8.
+            // If the session ran in the hook's directory and this directory no longer exists, it was a work tree of the
+            // project. The names are compared as lossy text, because clients may record a name differently if it isn't
+            // UTF-8.
             FoundBy::Hook(directory) if is_gone && directory.to_string_lossy() == held_in => {
                 within.add_former(directory.to_owned());
             }
             FoundBy::Hook(directory) if is_gone && !directory.exists() => {
-                // One of them is a folder of the work tree, in which the session or the hook ran.
+                // The session ran in one of the two directories, and the hook in the other. If one contains the other,
+                // it counts as the work tree.
                 let (hook, began) = (directory, Path::new(&held_in));
                 let root = if began.starts_with(hook) { hook } else { began };
                 if hook.starts_with(root) {
                     within.add_former(root.to_owned());
                 }
             }
-            // An existing directory shows to which project it belongs.
+            // If the directory exists, the directory itself shows to which project it belongs.
             FoundBy::Project if is_gone => within.add_others(PathBuf::from(&held_in)),
             _ => {}
         }
@@ -150,12 +153,12 @@ impl<'a> Share<'a> {
     }
 }
 
-/// Collects the other repositories that a session of this project worked in.
+/// Collects the other repositories in which a session of this project worked.
 pub struct Visited<'a> {
     sources: &'a Sources,
     own: Option<PathBuf>,
     directories: BTreeSet<String>,
-    /// A directory in each repository. The key is the place that identifies the repository.
+    /// One directory of each repository, keyed by the path that identifies the repository.
     found: BTreeMap<PathBuf, PathBuf>,
 }
 
@@ -178,7 +181,7 @@ impl<'a> Visited<'a> {
                     continue;
                 }
                 let found = self.sources.machine.finder.place_and_repository(Path::new(&directory));
-                // Any folder can be a project, but only repositories are collected here.
+                // Any folder can be a project, but only repositories are collected.
                 if let Ok(Some((place, Some(_)))) = found
                     && Some(&place) != self.own.as_ref()
                 {

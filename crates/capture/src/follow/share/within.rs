@@ -1,4 +1,4 @@
-//! Finds out whether directories lie in a project, but not in another project inside it.
+//! Finds out whether directories lie in a project and not in another project inside it.
 
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
@@ -14,27 +14,27 @@ pub struct Within<'a> {
     own: Option<PathBuf>,
     /// Roots of this project that no longer exist, in addition to those of `work_trees`.
     formerly: Vec<PathBuf>,
-    /// Roots of other projects, also of those that no longer exist. They may lie inside this project.
+    /// Roots of other projects, including roots that no longer exist. They may lie inside this project.
     others: Vec<PathBuf>,
     known: HashMap<String, Whose>,
 }
 
-/// To whom a directory belongs.
+/// The project to which a directory belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose {
-    /// To this project.
+    /// The directory belongs to this project.
     Ours,
-    /// To another repository or project.
+    /// The directory belongs to another repository or project.
     Others,
-    /// To no project that is known, although the directory exists.
+    /// The directory exists, but belongs to no known project.
     Nobodys,
-    /// The directory no longer exists, and nothing shows to whom it belonged.
+    /// The directory no longer exists, and nothing shows to which project it belonged.
     Gone,
 }
 
 impl<'a> Within<'a> {
-    /// Returns the judge of directories for the project at `work_trees`. `others` are roots of other projects,
-    /// including those that no longer exist.
+    /// Returns an instance for the project at `work_trees`. `others` are roots of other projects, including roots that
+    /// no longer exist.
     pub fn new(sources: &'a Sources, work_trees: &'a WorkTrees, others: &[PathBuf]) -> Within<'a> {
         let (finder, own) = (&sources.machine.finder, sources.place(&work_trees.root));
         let others = others.to_vec();
@@ -66,7 +66,7 @@ impl<'a> Within<'a> {
         self.whose(directory) == Whose::Others
     }
 
-    /// Returns to whom `directory` belongs.
+    /// Returns the project to which `directory` belongs.
     pub fn whose(&mut self, directory: &str) -> Whose {
         if directory.is_empty() {
             return Whose::Nobodys;
@@ -84,9 +84,9 @@ impl<'a> Within<'a> {
         let (ours, others) = (innermost(&self.work_trees.roots(), &there), innermost(&self.others, &there));
         match self.finder.place_and_repository(&there) {
             Ok(Some((place, _))) if self.own.as_ref() == Some(&place) => Whose::Ours,
-            // The place of a repository is its git directory.
+            // The path that identifies a repository is its git directory.
             Ok(Some((place, repository))) if repository.is_some() || place != there => Whose::Others,
-            // A repository that can't be opened has no memory of its own.
+            // A repository that can't be opened has no memory of its own, so its directory belongs to this project.
             Err(_) if ours > 0 => Whose::Ours,
             Err(_) => Whose::Others,
             Ok(_) if ours > 0 && ours >= others => Whose::Ours,
@@ -102,7 +102,7 @@ impl<'a> Within<'a> {
         if former.max(others) > innermost(&self.work_trees.roots(), directory) {
             return if former >= others { Whose::Ours } else { Whose::Others };
         }
-        // The nearest folder above it that exists decides.
+        // The directory is gone, so the nearest existing folder above it decides.
         let there = directory.ancestors().skip(1).find(|above| above.exists());
         match there.and_then(Path::to_str).map(|there| self.whose(there)) {
             Some(whose @ (Whose::Ours | Whose::Others)) => whose,
@@ -110,7 +110,7 @@ impl<'a> Within<'a> {
         }
     }
 
-    /// Returns whether `directory` lies beneath a root of the project, and perhaps in another project there.
+    /// Returns whether `directory` lies below a root of the project. It may lie in another project there.
     pub fn may_have(&mut self, directory: &str) -> bool {
         let path = plain(Path::new(directory));
         let is_beneath = |path: &Path| {
@@ -119,7 +119,7 @@ impl<'a> Within<'a> {
         is_beneath(&path) || path.canonicalize().is_ok_and(|real| is_beneath(&real))
     }
 
-    /// Returns whether the project lies beneath `directory`.
+    /// Returns whether the project lies below `directory`.
     pub fn is_beneath(&self, directory: &str) -> bool {
         if directory.is_empty() {
             // An empty path would count as a folder above every path.
@@ -132,13 +132,13 @@ impl<'a> Within<'a> {
     }
 }
 
-/// Returns how many parts the longest of `roots` has that contains `path`; 0 if none does.
+/// Returns the number of components of the longest path in `roots` that contains `path`. Returns 0 if none contains it.
 fn innermost(roots: &[PathBuf], path: &Path) -> usize {
     let roots = roots.iter().filter(|root| path.starts_with(root));
     roots.map(|root| root.components().count()).max().unwrap_or_default()
 }
 
-/// Returns `path` without `.` and `..`, as far as its words show.
+/// Returns `path` with `.` and `..` resolved, without reading the file system.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {

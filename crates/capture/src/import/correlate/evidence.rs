@@ -13,11 +13,11 @@ use tiro_base::memory::Millis;
 use tiro_store::SessionKey;
 use tiro_store::tuning::LEAST_CONFIDENCE;
 
-/// How many milliseconds after a commit's time something may happen and still count as before the commit. Git cuts the
-/// time of a commit to whole seconds.
+/// An event counts as before a commit if it happened at most this many milliseconds after the commit's time. Git cuts
+/// the time of a commit to whole seconds.
 pub const SECOND: Millis = 999;
 
-/// Commits, and what sessions did around the time of these commits.
+/// Commits, and the actions of sessions around the time of these commits.
 #[derive(Debug, Default)]
 pub struct Evidence {
     /// The commits, sorted by time.
@@ -59,7 +59,7 @@ impl Evidence {
         evidence
     }
 
-    /// Returns the changes that the commit may contain: those to its files in the month before it.
+    /// Returns the changes that the commit may contain: changes to its files in the month before it.
     fn before(&self, commit: &Commit) -> impl Iterator<Item = &Change> {
         let (from, until) = (commit.until - HORIZON, commit.until + SECOND);
         let within = move |places: &Vec<usize>| {
@@ -89,8 +89,8 @@ impl Evidence {
     fn between<'a>(&'a self, change: &'a Change, commit: usize) -> impl Iterator<Item = usize> + 'a {
         let until = self.commits[commit].until;
         let places = self.commits_of.get(&change.path).map(Vec::as_slice).unwrap_or_default();
-        // The commits are sorted by author time. A commit that was amended after the change may contain it, although
-        // the commit's author time is earlier.
+        // The commits are sorted by author time. If a commit was amended after the change, it may contain the change
+        // although its author time is earlier.
         let start = places.partition_point(|&place| self.commits[place].time < change.time - AMENDED_WITHIN);
         let end = places.partition_point(|&place| self.commits[place].time <= until);
         places[start.min(end)..end].iter().copied().filter(move |&other| {
@@ -129,7 +129,7 @@ impl Evidence {
         found
     }
 
-    /// Returns the sessions that led to the commit, each with its confidence, the highest confidence first. `lines`
+    /// Returns the sessions that led to the commit with their confidences, the highest confidence first. `lines`
     /// contains the changed lines of the commits that [`Evidence::commits_to_compare`] returns, as far as they can be
     /// read.
     pub fn behind(&self, commit: usize, lines: &HashMap<usize, ChangedLines>) -> Vec<(SessionKey, f64)> {
@@ -193,8 +193,8 @@ impl Evidence {
             })
             .collect();
         files.sort_by(|one, other| (&one.path, one.session).cmp(&(&other.path, other.session)));
-        // If the lines that a session wrote are known and none of them is in the commit, the session's other
-        // changes count little.
+        // If it is known which lines a session wrote, and the commit contains none of them, the session's other changes
+        // count little.
         let wrote = |held: &Held| (!held.lines.is_empty(), !held.shared.is_empty());
         let mut by_session: HashMap<SessionKey, (bool, bool)> = HashMap::new();
         for held in &files {
@@ -216,7 +216,8 @@ impl Evidence {
                     *weight = 0.0;
                 }
             }
-            // If a change was made in two work trees, it is probably committed in the one where the commit was made.
+            // If a change was made in two work trees, it was probably committed in the work tree in which the commit
+            // was made.
             let mut both = rivals.iter().zip(&weights);
             let is_here = both.any(|(held, weight)| !held.is_elsewhere && *weight >= LEAST_CONFIDENCE);
             for (held, weight) in rivals.iter().zip(weights) {
@@ -242,7 +243,7 @@ impl Evidence {
         self.common.contains(hash) || own.is_some_and(|own| own.get(hash) > Some(&1))
     }
 
-    /// Returns how much of a session's changes to a file the commit contains.
+    /// Returns the part of a session's changes to a file that the commit contains.
     fn held(
         &self,
         place: usize,
@@ -306,10 +307,10 @@ impl Evidence {
     }
 }
 
-/// Returns the confidence of each of the `rivals`, the sessions that changed the same file of the commit.
-/// `telling` is the number of the commit's lines in that file that are evidence. Each line counts for only one
-/// session: preferably one that changed the file in the commit's work tree, then the one with the largest share of
-/// its lines in the commit, then the one that changed the file last.
+/// Returns the confidence of each of the `rivals`, which are sessions that changed the same file of the commit.
+/// `telling` is the number of the commit's lines in this file that are evidence. Each line counts for only one session.
+/// A session that changed the file in the commit's work tree is preferred, then the session with the largest share of
+/// its lines in the commit, then the session that changed the file last.
 fn weights(rivals: &[Held], telling: usize) -> Vec<f64> {
     let mut owners: HashMap<u32, usize> = HashMap::new();
     let claim = |held: &Held| (!held.is_elsewhere, held.share(held.shared.len()), held.last);
@@ -328,8 +329,9 @@ fn weights(rivals: &[Held], telling: usize) -> Vec<f64> {
             let by_lines = SOME_LINES + HALF_OF_LINES * (2.0 * held.share(owned)).min(1.0);
             held.by_file.max(by_lines)
         } else if !held.lines.is_empty() || is_explained {
-            // Either other sessions explain the whole file, or the lines that the session wrote are not in the commit.
-            // In the second case, the session's other changes to the file are probably not in it either.
+            // Either other sessions explain the whole file, or the commit contains none of the lines that the session
+            // wrote. In the second case, the commit probably doesn't contain the session's other changes to the file
+            // either.
             held.by_file.min(FILE_IN_OTHER_COMMIT)
         } else {
             held.by_file
@@ -356,22 +358,22 @@ fn common(changes: &[Change]) -> HashSet<u32> {
 struct Held {
     session: SessionKey,
     path: String,
-    /// The confidence that the session's changes to the file give, without counting their lines that are in the commit.
+    /// The confidence that the session's changes to the file give if their lines in the commit are not counted.
     by_file: f64,
     /// The lines that the session changed and that no ancestor of the commit already contains.
     lines: HashSet<u32>,
     /// The part of `lines` that the commit contains.
     shared: HashSet<u32>,
-    /// The share of the lines in the session's last change that the commit contains.
+    /// The share of the lines of the session's last change that the commit contains.
     last_share: f64,
-    /// When the session last changed the file.
+    /// The time when the session last changed the file.
     last: Millis,
-    /// Whether all the changes that count were made in a work tree other than the commit's.
+    /// Whether all changes that count were made in a work tree other than the commit's.
     is_elsewhere: bool,
 }
 
 impl Held {
-    /// Returns `count` as a share of all the session's lines. If the share for the session's last change is larger,
+    /// Returns `count` as a share of all the session's lines. If the share of the session's last change is larger,
     /// returns that share.
     fn share(&self, count: usize) -> f64 {
         let of_all = count as f64 / self.lines.len().max(1) as f64;

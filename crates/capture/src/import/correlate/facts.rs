@@ -1,19 +1,19 @@
-//! The facts about commits and sessions from which links between them are judged.
+//! The facts about commits and sessions that are used to judge links between them.
 
 use std::collections::HashMap;
 
 use tiro_base::memory::{MemoryKey, Millis};
 use tiro_store::SessionKey;
 
-/// A commit, and what git knows about it.
+/// A commit, with the facts that git knows about it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Commit {
     /// The commit's row in the store.
     pub key: MemoryKey,
     /// The author time.
     pub time: Millis,
-    /// The commit contains no changes made after this time. If a reflog says when the commit was made or last amended,
-    /// that is the time; otherwise it is the author time.
+    /// The time after which no changes can have been added to the commit. This is the time at which the commit was made
+    /// or last amended, if a reflog records it. Otherwise it is the author time.
     pub until: Millis,
     /// The author's name.
     pub author: Option<String>,
@@ -25,7 +25,7 @@ pub struct Commit {
     pub shas: Vec<String>,
     /// The ids of its parents.
     pub parents: Vec<String>,
-    /// When and where the commit was made, if a reflog of this repository says so.
+    /// The time and place at which the commit was made, if a reflog of this repository records them.
     pub here: Option<Here>,
     /// Whether a reflog shows that the commit came from another repository.
     pub is_pulled: bool,
@@ -70,6 +70,6 @@ pub struct Call {
     pub worktree: Option<String>,
 }
 
-/// For each path, the hashes of the lines that a commit changes. Each hash is mapped to how often such a line occurs in
+/// For each path, the hashes of the lines that a commit changes. The value of each hash is the number of such lines in
 /// the file.
 pub type ChangedLines = HashMap<String, HashMap<u32, usize>>;

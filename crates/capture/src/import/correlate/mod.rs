@@ -1,17 +1,16 @@
 //! Links commits to the sessions that led to them, each with a confidence. These functions are pure.
 //!
-//! A session is linked only if there is evidence: one of its calls made the commit, or the commit contains lines
-//! that the session wrote. A session's change to a file counts fully for the next commit that changes the file.
-//! For a later commit, a line of the change counts only if that next commit left it out. Lines that were reverted
-//! before the commit don't count. If a session was only active at the time, or only read the file, that is no
-//! evidence. A commit by another author is linked to a session only if a call of that session made it.
+//! A session is linked only if there is evidence: one of its calls made the commit, or the commit contains lines that
+//! the session wrote. A session's change to a file counts fully for the next commit that changes the file. For a later
+//! commit, only those lines of the change count that the next commit left out. Lines that were reverted before the
+//! commit don't count. It is no evidence that a session was active at the time, or that it read the file. A commit by
+//! another author is linked to a session only if a call of this session made it.
 //!
 //! A line is no evidence if many sessions wrote it or the file contains it more than once. If several sessions wrote a
 //! line of the commit, the line counts for the session with the most lines in the commit.
 //!
-//! The confidence is between 0 and 1. The constants in [`tuning`](crate::tuning) say how much each kind of
-//! evidence gives. If the confidence is below [`LEAST_CONFIDENCE`](tiro_store::tuning::LEAST_CONFIDENCE), no link
-//! is made.
+//! The confidence is between 0 and 1. The constants in [`tuning`](crate::tuning) define the confidence of each kind of
+//! evidence. If the confidence is below [`LEAST_CONFIDENCE`](tiro_store::tuning::LEAST_CONFIDENCE), no link is made.
 
 mod evidence;
 mod facts;

@@ -1,8 +1,8 @@
 //! Finds commits that were replaced by newer ones because they were amended, rebased with changes, or squashed.
 //!
 //! An amended or rebased commit and its replacement have the same author and author time. A squash contains the files
-//! of all its parts, in the state after the last part. The commit that is checked out and its ancestors do not count
-//! as replaced, even if they show these signs.
+//! of all its parts, in the state after the last part. The current commit and its ancestors do not count as replaced,
+//! even if they show these signs.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -35,8 +35,7 @@ pub struct Seen<'a> {
     pub are_alike: &'a dyn Fn(&Commit, &Commit, &[String]) -> bool,
 }
 
-/// Returns the replaced commits with their replacements, in the order of the commits. Each replaced commit is listed
-/// once.
+/// Returns the replaced commits with their replacements, in the order of the commits. Each replaced commit occurs once.
 pub fn replaced(evidence: &Evidence, seen: &Seen<'_>) -> Vec<Replaced> {
     let commits = &evidence.commits;
     let mut found: BTreeSet<Replaced> = BTreeSet::new();
@@ -54,7 +53,8 @@ pub fn replaced(evidence: &Evidence, seen: &Seen<'_>) -> Vec<Replaced> {
             };
             *by != old && (is_same_change(evidence, old, *by) || is_amended())
         };
-        // If there are several replacements, one that is checked out or on a branch is preferred, then the latest one.
+        // If there are several replacements, a replacement that is checked out or on a branch is preferred, then the
+        // latest.
         let by = (0..commits.len()).filter(again).max_by_key(|&by| {
             (seen.current.contains(&by), seen.on_branch.contains(&by), commits[by].until, commits[by].key)
         });
@@ -73,8 +73,8 @@ pub fn replaced(evidence: &Evidence, seen: &Seen<'_>) -> Vec<Replaced> {
     found.into_iter().filter(|each| once.insert(each.old)).collect()
 }
 
-/// Returns the pairs of commits that make the same change twice. Evidence for the first commit of a pair also
-/// holds for the second.
+/// Returns the pairs of commits that make the same change twice. Evidence for the first commit of a pair also counts
+/// for the second.
 pub fn same_change(evidence: &Evidence) -> Vec<Replaced> {
     let mut by_time: HashMap<(Millis, Option<&String>), Vec<usize>> = HashMap::new();
     for (place, commit) in evidence.commits.iter().enumerate() {

@@ -1,9 +1,9 @@
 //! Reads the transcripts of Claude Code.
 //!
-//! A line is a message or a note of the client. An assistant's message is written as one line for each of its blocks. A
-//! tool's result is written as a user message. If a session is forked or resumed into another file, the copied lines
-//! keep their `uuid`. Only four kinds of lines are kept: `user` lines, `assistant` lines, titles, and prompts that were
-//! typed while the assistant worked. Everything in a user message that the user did not write is removed.
+//! A line is a message or a note of the client. An assistant's message is written as several lines, one for each of its
+//! blocks. A tool's result is written as a user message. If a session is forked or resumed into another file, the
+//! copied lines keep their `uuid`. Only four kinds of lines are kept: `user` lines, `assistant` lines, titles, and
+//! prompts that were typed while the assistant worked. Text in a user message that the user did not write is removed.
 
 use std::borrow::Cow;
 
@@ -82,7 +82,7 @@ fn title(session: &mut Session, title: Option<Cow<'_, str>>) {
     }
 }
 
-/// Updates what is known of the session, folder and branch from this line; every line repeats them.
+/// Updates the session, folder and branch from this line. Every line contains them.
 fn note_place(about: &mut About, fields: &Fields<'_>) {
     // The lines of a sub-agent contain the id of the session that called it.
     if let Some(session) = fields.filled("sessionId") {
@@ -179,8 +179,8 @@ fn message(session: &mut Session, fields: &Fields<'_>) {
     session.add_line(Line { key, time, is_subagent: fields.is_true("isSidechain"), speaker, copy_of, parts });
 }
 
-/// Returns the id of a line. If the line was copied from another session, this is the id of the original, and the second
-/// value says where it was copied from.
+/// Returns the id of a line. If the line was copied from another session, returns the id of the original line, and the
+/// second value names that session.
 fn identity<'a>(fields: &Fields<'a>) -> (Option<Cow<'a, str>>, Option<CopyOf>) {
     let own = fields.filled("uuid");
     let from = fields.object("forkedFrom");
@@ -219,8 +219,8 @@ fn result<'a>(block: &Fields<'a>, line: &Fields<'a>) -> Option<Part<'a>> {
     Some(Part::Result { id, outcome, output, changed })
 }
 
-/// Reads an attachment, which may be a prompt that was typed while the assistant worked. No other line contains such a
-/// prompt.
+/// Reads an attachment, which may be a prompt that was typed while the assistant worked. Such a prompt is in no other
+/// line.
 fn attachment(session: &mut Session, fields: &Fields<'_>) {
     let attachment = fields.object("attachment");
     let origin = attachment.object("origin").text("kind");
@@ -260,8 +260,9 @@ const COMMANDS: [&str; 6] = [
 /// The beginning of the line that the client writes when the user interrupts it.
 const INTERRUPTED: &str = "[Request interrupted by user";
 
-/// Returns the part of a user message that the user wrote: without the client's additions, and with commands as the
-/// user typed them. Only a message that consists of tags alone is a command; any other may be about them.
+/// Returns the part of a user message that the user wrote: the client's additions are removed, and commands are
+/// returned as the user typed them. Only a message that consists entirely of tags is a command. Any other message may
+/// be about these tags.
 fn written(text: Cow<'_, str>) -> Cow<'_, str> {
     let blocks = only_blocks(&text, &COMMANDS).unwrap_or_default();
     let inner = |name: &str| blocks.iter().find(|(each, inner)| *each == name && !inner.is_empty());

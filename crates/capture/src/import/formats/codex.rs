@@ -1,9 +1,9 @@
 //! Reads the rollouts of Codex.
 //!
-//! A line is `{timestamp, ordinal, type, payload}`. The lines of type `response_item` (the items) contain what the
-//! model read and wrote. Between the items are events, which repeat that content for display. Messages are read from
-//! the items, which every version writes. Calls are read from both items and events, for two reasons. The event at the
-//! end of a call has the same id as the item, and adds the exit code. In code mode, the model writes a script that
+//! A line is `{timestamp, ordinal, type, payload}`. The lines of type `response_item` (the items) contain the text that
+//! the model read and wrote. Between the items are events, which repeat that content for display. Messages are read
+//! from the items, which every version writes. Calls are read from both items and events, for two reasons. The event at
+//! the end of a call has the same id as the item, and adds the exit code. In code mode, the model writes a script that
 //! calls the tools, and only the events contain these calls. The file states the session, folder and branch only once,
 //! so they are kept in [`About`](crate::import::entry::About).
 
@@ -83,7 +83,7 @@ fn note_session(session: &mut Session, meta: &Fields<'_>, time: Option<Millis>) 
     match (&about.session, id) {
         (None, Some(id)) => about.session = Some(id.into_owned()),
         (Some(known), Some(id)) if *known != id => {
-            // Old versions don't say from which session the copy is.
+            // Old versions don't record which session was copied.
             let at = about.began;
             about.forked.get_or_insert_with(|| Forked { from: id.clone().into_owned(), at });
             return about.add_alias(&id);
@@ -262,7 +262,7 @@ fn ordinal(line: &Fields<'_>) -> Option<String> {
     line.number("ordinal").map(|ordinal| format!("ordinal:{ordinal}"))
 }
 
-/// Returns the part of a user message that the user wrote. A prompt that only mentions what the client writes is kept.
+/// Returns the part of a user message that the user wrote. A prompt that only mentions the client's texts is kept.
 fn written(text: Cow<'_, str>) -> Cow<'_, str> {
     let begins = text.trim_start();
     let is_rules = begins.starts_with("# AGENTS.md instructions") && begins.contains("\n<INSTRUCTIONS>");

@@ -17,7 +17,7 @@ use crate::import::session::Session;
 use tiro_base::memory::Role;
 use tiro_text::blocks;
 
-/// After this line the client appends the files that a prompt names.
+/// The line after which the client appends the files that a prompt names.
 const FILES_FOLLOW: &str = "\n--- Content from referenced files ---";
 
 /// The fields by which the known parts of a message are recognised.
@@ -35,7 +35,7 @@ const PARTS: [&str; 8] = [
 /// Reads a line.
 pub(super) fn line(session: &mut Session, fields: &Fields<'_>) {
     if fields.raw("$rewindTo").is_some() {
-        // The user took back a message. It is kept, because it was written all the same.
+        // The user took back a message. The message is kept nevertheless, because the user did write it.
         session.skip("$rewindTo");
     } else if let Some(set) = fields.raw("$set") {
         note_session(session, &Fields::of(set), "$set");
@@ -62,9 +62,9 @@ fn note_session(session: &mut Session, set: &Fields<'_>, kind: &str) {
     }
     for each in messages {
         let each = Fields::of(each);
-        // The messages of a `$set` also have lines of their own, and after a compression they are repeated with other
-        // ids. So only a summary among them is read. In the older version, the messages have no lines of their own, so
-        // all of them are read.
+        // The messages of a `$set` also have lines of their own, and are repeated with other ids after a compression.
+        // So only a summary among them is read. In the older version, the messages have no lines of their own, so all
+        // of them are read.
         if kind == "session" || is_summary(&each) {
             message(session, &each);
         } else {

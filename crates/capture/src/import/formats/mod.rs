@@ -14,13 +14,13 @@ pub enum Format {
     ClaudeCode,
     /// `~/.codex/sessions/<year>/<month>/<day>/rollout-*.jsonl`.
     Codex,
-    /// `~/.gemini/tmp/<project>/chats/session-*.jsonl`; an older `.json` file is a single line.
+    /// `~/.gemini/tmp/<project>/chats/session-*.jsonl`; an older `.json` file is read as a single line.
     Gemini,
 }
 
 impl Format {
-    /// Returns whether the client writes a grown message again as a new line, with the time of the message's first
-    /// line.
+    /// Returns whether the client writes a message again as a new line after the message has grown. The new line has
+    /// the time of the message's first line.
     pub(in crate::import) fn rewrites(self) -> bool {
         self == Format::Gemini
     }
