@@ -1,16 +1,16 @@
 //! Divides the budget of a context among its parts. The functions here are pure: they take costs and return choices.
 //!
-//! The stable part comes first. It doesn't depend on the question, and consists of key facts, summaries, and the
-//! messages of the last closed segment. Each of these three has a share; tokens that one of them doesn't use go to
-//! the others. The stable part as a whole has a share of the budget, and the messages that answer the question get the
-//! rest. The smaller the budget, the smaller the stable part's share, because with few tokens the messages that answer
-//! matter most. Without these messages, tiers keep 10% of the evidence in 9% of the tokens; with them, a context of
-//! 4,000 tokens keeps more than 90% (`evals tiers`).
+//! The stable part of a context comes first. It doesn't depend on the question, and consists of key facts, summaries,
+//! and the messages of the last closed segment. Each of these three has a share. Tokens that one of them doesn't use go
+//! to the others. The stable part as a whole has a share of the budget, and the messages that answer the question get
+//! the rest. For a smaller budget, the stable part has a smaller share, because the answering messages matter most if
+//! there are few tokens. Tiers alone keep 10% of the evidence in 9% of the tokens. Together with the answering
+//! messages, a context of 4,000 tokens keeps more than 90% (`evals tiers`).
 
 use crate::tuning::contexts::{AMPLE, FACTS_SHARE, STABLE_SHARE};
 use tiro_base::budget::Budget;
 
-/// The largest share that each part may have.
+/// The largest share of each part of a context.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shares {
     /// The stable part, as a share of the budget.
@@ -22,7 +22,7 @@ pub struct Shares {
 }
 
 impl Shares {
-    /// Returns the shares of a context in which summaries may take `summary_ratio` of a large budget.
+    /// Returns the shares of a context. `summary_ratio` is the share that summaries may take of a large budget.
     pub fn of(summary_ratio: f64) -> Shares {
         Shares { stable: STABLE_SHARE, facts: FACTS_SHARE, summaries: summary_ratio.clamp(0.0, 1.0) }
     }
@@ -53,7 +53,7 @@ pub struct Offered<'a> {
     pub recent: &'a [usize],
 }
 
-/// Which candidates the stable part has: for each candidate in [`Offered`], whether it was chosen.
+/// The chosen candidates of the stable part: for each candidate in [`Offered`], whether it was chosen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stable {
     /// Key facts.
@@ -62,12 +62,12 @@ pub struct Stable {
     pub summaries: Vec<bool>,
     /// Recent messages.
     pub recent: Vec<bool>,
-    /// Tokens spent.
+    /// The number of tokens spent.
     pub used: usize,
 }
 
-/// Chooses candidates that together cost at most `limit` tokens: first facts and summaries within their own limits,
-/// then recent messages, then as many more summaries and facts as fit.
+/// Chooses candidates that together cost at most `limit` tokens. First chooses facts and summaries within their own
+/// limits, then recent messages, then as many more summaries and facts as fit.
 pub fn stable(limit: usize, facts_limit: usize, summaries_limit: usize, offered: &Offered<'_>) -> Stable {
     let mut budget = Budget::new(limit);
     let mut facts = vec![false; offered.facts.len()];
@@ -81,8 +81,8 @@ pub fn stable(limit: usize, facts_limit: usize, summaries_limit: usize, offered:
     Stable { facts, summaries, recent, used: budget.used() }
 }
 
-/// Takes, in order, the candidates that are not yet `taken`. Skips a candidate that doesn't fit into `budget`, or
-/// with which this call would take more than `limit` tokens.
+/// Takes, in order, the candidates that are not yet `taken`. A candidate is skipped if it doesn't fit into `budget`, or
+/// if this call would then take more than `limit` tokens.
 pub fn take(budget: &mut Budget, limit: usize, costs: &[usize], taken: &mut [bool]) {
     let mut own = Budget::new(limit.min(budget.left()));
     for (cost, taken) in costs.iter().zip(taken).filter(|(_, taken)| !**taken) {
@@ -93,12 +93,12 @@ pub fn take(budget: &mut Budget, limit: usize, costs: &[usize], taken: &mut [boo
     }
 }
 
-/// A line that may be shown under a head. The cost of a head counts once for all its lines.
+/// A line that may be shown under a head. The cost of a head is counted once for all its lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// Its cost in tokens.
+    /// The cost of the line in tokens.
     pub cost: usize,
-    /// The index of its head in [`Heads`].
+    /// The index of the line's head in [`Heads`].
     pub head: usize,
 }
 
@@ -115,8 +115,8 @@ impl Heads {
         Heads { is_counted: vec![false; costs.len()], costs }
     }
 
-    /// Takes those of `lines` that fit into `budget` and `limit`; `lines` are in order of preference. Returns for each
-    /// line whether it was taken. The first line that is taken under a head also costs as much as the head.
+    /// Takes those of `lines` that fit into `budget` and `limit`. `lines` are in order of preference. Returns for each
+    /// line whether it was taken. The first line that is taken under a head also pays for the head.
     pub fn take(&mut self, budget: &mut Budget, limit: usize, lines: &[Line]) -> Vec<bool> {
         let mut own = Budget::new(limit.min(budget.left()));
         let mut take = |line: &Line| {

@@ -1,10 +1,10 @@
-//! Names, paths and identifiers in a text.
+//! Finds names, paths and identifiers in a text.
 
 /// The maximum number of bytes of a text that are read. Arbitrary: longer texts are mostly pasted files.
 const MOST_READ: usize = 16 * 1024;
 
-/// Returns the entities of `text`: code in backquotes, paths, identifiers, and capitalised words that begin no
-/// sentence. Each entity is returned once, in order.
+/// Returns the entities of `text`: code in backquotes, paths, identifiers, and capitalised words that are not the first
+/// word of a sentence. Each entity is returned once, in order.
 pub fn entities(text: &str) -> Vec<String> {
     let text = &text[..text.floor_char_boundary(MOST_READ)];
     let mut found: Vec<String> = Vec::new();

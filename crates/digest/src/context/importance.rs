@@ -1,9 +1,9 @@
-//! Computes the importance of a message, a weighted mean of its recency, its relevance to the question, its entities
-//! and the user's mark.
+//! Computes the importance of a message. It is a weighted mean of the message's recency, its relevance to the question,
+//! its entities and the user's mark.
 //!
-//! Each part is between 0 and 1 and their weighted sum is divided by the sum of the weights, so importance is
-//! between 0 and 1 too. So a change of the weights requires no change of the threshold above which a message of
-//! any age is shown. Only one part, relevance, depends on the question. Recency has a low weight, since recent
+//! Each of these four parts is between 0 and 1, and their weighted sum is divided by the sum of the weights. So
+//! importance is between 0 and 1 too, and the threshold above which a message of any age is shown needs no change if
+//! the weights change. Only one part, relevance, depends on the question. Recency has a low weight, because recent
 //! messages have their own share of the budget anyway.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,11 +39,11 @@ impl Default for Weights {
 /// The parts of a message's importance, each from 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Signals {
-    /// See [`recency`].
+    /// The result of [`recency`].
     pub recency: f64,
-    /// Its score for the question, as a share of the best possible score.
+    /// The message's score for the question, as a share of the best possible score.
     pub semantic: f64,
-    /// See [`Mentions::importance`].
+    /// The result of [`Mentions::importance`].
     pub entity: f64,
     /// 1 if the user marked the message, otherwise the importance that its author gave it.
     pub user: f64,
@@ -65,13 +65,13 @@ pub fn importance(signals: &Signals, weights: &Weights) -> f64 {
     parts.iter().map(|(weight, part)| weight.max(0.0) * part.clamp(0.0, 1.0)).sum::<f64>() / all
 }
 
-/// Returns the recency of `time`. It is 1 at `newest`, and halves with each `half_life` before that.
+/// Returns the recency of `time`. The recency is 1 at `newest`, and halves with each `half_life` before `newest`.
 pub fn recency(time: Millis, newest: Millis, half_life: Millis) -> f64 {
     let age = newest.saturating_sub(time).max(0) as f64;
     (-age / half_life.max(1) as f64).exp2()
 }
 
-/// How many messages mention each entity.
+/// Counts how many messages mention each entity.
 #[derive(Clone, Debug, Default)]
 pub struct Mentions {
     messages_by_entity: BTreeMap<String, usize>,
@@ -91,9 +91,9 @@ impl Mentions {
         mentions
     }
 
-    /// Returns how central the entities of `text` are, from 0 to 1. This is the logarithm of one plus the number
-    /// of messages that mention its most frequent entity, divided by the same logarithm for the most frequent
-    /// entity of all.
+    /// Returns how central the entities of `text` are, from 0 to 1. This is the logarithm of n + 1 divided by the
+    /// logarithm of m + 1. Here, n is the number of messages that mention the most frequent entity of `text`, and m is
+    /// the number of messages that mention the most frequent entity of all.
     pub fn importance(&self, text: &str) -> f64 {
         let count = |entity: &String| self.messages_by_entity.get(entity).copied().unwrap_or(0);
         let own = entities(text).iter().map(count).max().unwrap_or(0);

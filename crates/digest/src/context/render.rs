@@ -1,19 +1,20 @@
 //! Renders the lines of a context, and counts their tokens.
 //!
-//! A session and a day are named only once, and each message by its ordinal in the session: `#12 Ada: …` costs four
+//! A session and a day are named only once. A message is named by its ordinal in the session: `#12 Ada: …` costs four
 //! tokens in addition to the text, whereas an id would cost ten. Every line begins with `[` or `#` and ends with a line
-//! feed, so that the costs of lines add up exactly. They also add up within a JSON string, which some clients give a
-//! model instead of the text.
+//! feed, so that the cost of several lines is exactly the sum of their costs. This also holds within a JSON string,
+//! which some clients give to a model in place of the text.
 
 use tiro_base::envelope::{name, quoted};
 use tiro_text::tokens;
 
-/// Returns the line that names a session and a day.
+/// Returns the line that names a session and a day, under which messages follow.
 pub fn head(session: &str, day: &str) -> String {
     format!("[{} {day}]\n", name(session))
 }
 
-/// Returns the line of a message. If `text` is only a part of the message, `whole` says how many tokens all of it has.
+/// Returns the line of a message. If `text` is only a part of the message, `whole` is the number of tokens of the whole
+/// message.
 pub fn message(ordinal: i64, speaker: &str, text: &str, whole: Option<usize>) -> String {
     let part = whole.map_or(String::new(), |tokens| format!(" (part of {tokens} tokens)"));
     format!("#{ordinal} {}{part}: {}\n", name(speaker), after_frame(text))
@@ -39,7 +40,7 @@ pub fn cost(line: &str) -> usize {
     tokens::count(line)
 }
 
-/// Returns `text` quoted and without leading spaces, so that it can follow the beginning of a line of the frame.
+/// Returns `text` quoted and without leading spaces, so that it can follow the beginning of a line.
 fn after_frame(text: &str) -> String {
     quoted(text.trim()).trim_start().to_owned()
 }

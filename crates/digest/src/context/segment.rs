@@ -1,8 +1,8 @@
-//! Cuts a conversation into segments: immutable runs of messages, each of which is summarised as a whole and changes
-//! its tier as a whole.
+//! Cuts a conversation into segments. A segment is an immutable run of messages. It is summarised as a whole and
+//! changes its tier as a whole.
 //!
-//! Where a segment ends depends only on its messages and on the next one, so a closed segment never changes, and a
-//! session can be cut while it grows. The messages after the last closed segment are its open end.
+//! The end of a segment depends only on its messages and on the next message. So a closed segment never changes, and a
+//! session can be cut while it grows. The messages after the last closed segment are the session's open end.
 
 use std::collections::HashSet;
 
@@ -13,17 +13,17 @@ use tiro_base::memory::Role;
 /// An immutable run of messages of one session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// The ordinal of its first message.
+    /// The ordinal of the first message.
     pub first: i64,
-    /// The ordinal of its last message.
+    /// The ordinal of the last message.
     pub last: i64,
-    /// How many messages it has.
+    /// The number of messages.
     pub messages: usize,
-    /// How many tokens (o200k) its messages have.
+    /// The number of tokens (o200k) of all messages.
     pub tokens: usize,
 }
 
-/// Returns the segments that end within `open`, in order. `open` has the messages after the last closed segment.
+/// Returns the segments that end within `open`, in order. `open` contains the messages after the last closed segment.
 ///
 /// Messages appended later change none of these segments. Cutting the remaining messages together with later ones gives
 /// the same segments as cutting the whole session at once.

@@ -1,16 +1,16 @@
-//! Tiers, which decide how much of a segment is shown, by its distance from the end.
+//! Computes the tier of each segment. The tier decides how much of the segment is shown, by its distance from the end.
 //!
 //! The distance is counted from the end of the last closed segment, not from the end of the session. So tiers change
-//! only when a segment closes; until then, the lines of the closed segments stay the same, byte for byte.
+//! only when a segment closes. Until then, the lines of the closed segments stay the same, byte for byte.
 
 use super::segment::Segment;
 use crate::tuning::contexts;
 use tiro_base::memory::Level;
 
-/// How much of a segment is shown.
+/// The amount of a segment that is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Tier {
-    /// All of it.
+    /// All messages.
     Recent,
     /// A detailed summary.
     Medium,
@@ -20,21 +20,21 @@ pub enum Tier {
     Ancient,
 }
 
-/// Where each tier ends, counted in messages from the end of the last closed segment, and the share of tokens that its
-/// summaries keep.
+/// The end of each tier, counted in messages from the end of the last closed segment, and the share of tokens that the
+/// tier's summaries keep.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tiers {
-    /// How many messages the recent tier reaches back from the end. This tier is shown in full.
+    /// The distance, in messages, at which the recent tier ends. This tier is shown in full.
     pub recent: usize,
-    /// How many messages the medium tier reaches back from the end.
+    /// The distance, in messages, at which the medium tier ends.
     pub medium: usize,
-    /// How many messages the long tier reaches back from the end.
+    /// The distance, in messages, at which the long tier ends.
     pub long: usize,
-    /// The share of the tokens that summaries of the medium tier keep.
+    /// The share of the messages' tokens that summaries of the medium tier keep.
     pub medium_share: f64,
-    /// The share that summaries of the long tier keep.
+    /// The share of the messages' tokens that summaries of the long tier keep.
     pub long_share: f64,
-    /// The share that summaries of the ancient tier keep.
+    /// The share of the messages' tokens that summaries of the ancient tier keep.
     pub ancient_share: f64,
 }
 
@@ -54,7 +54,7 @@ impl Default for Tiers {
 impl Tiers {
     /// Returns the tier of each of a session's closed segments, in their order.
     ///
-    /// The distance of a segment's last message decides its tier, so the last segment is always recent.
+    /// The distance of a segment's last message decides the segment's tier, so the last segment is always recent.
     pub fn of(&self, segments: &[Segment]) -> Vec<Tier> {
         let mut distance = 0;
         let mut tiers: Vec<Tier> = Vec::with_capacity(segments.len());
@@ -85,7 +85,8 @@ impl Tiers {
 }
 
 impl Tier {
-    /// Returns the level of the summary that is shown for a segment; `None` if its messages are shown instead.
+    /// Returns the level of the summary that is shown for a segment. Returns `None` if the segment's messages are shown
+    /// instead.
     pub fn level(self) -> Option<Level> {
         match self {
             Tier::Recent => None,

@@ -1,12 +1,12 @@
-//! The words that characterise the topic of a text.
+//! Finds the words that characterise the topic of a text.
 
 use std::collections::HashSet;
 
 /// The minimum number of characters of a characteristic word. Arbitrary: this excludes most function words.
 const SHORTEST: usize = 4;
 
-/// Common words of four letters and more, which are not characteristic. They are English only: in other languages every
-/// word of this length counts.
+/// Common words of four letters and more, which are not characteristic. The list is English. In other languages, every
+/// word of this length counts as characteristic.
 const COMMON: &[&str] = &[
     "about",
     "after",

@@ -1,8 +1,8 @@
-//! Finds which of several statements answers a question that asks for one value: the latest statement about the thing
-//! that the question names.
+//! Finds out which of several statements answers a question that asks for one value. It is the latest statement about
+//! the thing that the question names.
 //!
-//! Without a question, two statements must be nearly alike to be about the same thing. A question names the thing and the
-//! unit, so that each statement is compared with the question alone.
+//! Without a question, two statements must be nearly alike to count as statements about the same thing. A question
+//! names the thing and the unit, so each statement is compared only with the question.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,24 +17,25 @@ use tiro_base::memory::{MemoryKey, Millis};
 pub struct Question {
     /// The units that the value may have.
     units: BTreeSet<String>,
-    /// The stems of the words that say what the question is about.
+    /// The stems of the words that name the topic of the question.
     topics: BTreeSet<String>,
 }
 
-/// A statement of a person, which may answer a question.
+/// A statement of a person that may answer a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Told {
-    /// The memory that has it.
+    /// The memory that contains the statement.
     pub memory: MemoryKey,
-    /// When it was stated.
+    /// The time when it was stated.
     pub time: Millis,
-    /// Who stated it: values of different voices don't replace each other.
+    /// The voice that stated it. Values of different voices don't replace each other.
     pub voice: String,
     /// The statement.
     pub stated: Stated,
 }
 
-/// The words that lead to the unit of the value, each list with its units. The words are stems, in order.
+/// The words that show the unit of the wanted value. Each list of words comes with its units. The words are stems, in
+/// order.
 const UNITS: &[(&[&str], &[&str])] = &[
     (&["accuracy", "coverag", "percent", "percentag", "rate", "scor", "shar"], &["%"]),
     (
@@ -51,30 +52,31 @@ const UNITS: &[(&[&str], &[&str])] = &[
     ),
 ];
 
-/// The least share of the question's words that a statement has, with the other words of its message. Arbitrary.
+/// The least share of the question's words that the statement and the rest of its message must contain. Arbitrary.
 const LEAST_SHARE: f64 = 0.4;
 
-/// The weight of a word that occurs in the message only outside of the statement's clause. Arbitrary.
+/// The weight of a word that the message contains only outside the statement's clause. Arbitrary.
 const BESIDE: f64 = 0.6;
 
-/// The least share of the question's words that a replaced statement and its message have. Arbitrary.
+/// The least share of the question's words that a replaced statement and its message must contain. Arbitrary.
 const CONCERNED: f64 = 0.3;
 
-/// The least share of an earlier statement, as a part of the best statement's share. Arbitrary.
+/// The least share of an earlier statement, relative to the share of the best statement. Arbitrary.
 const NEAR_BEST: f64 = 0.6;
 
-/// The least share of the statement that holds, as a part of the best statement's share. Arbitrary: a later statement
-/// about a similar thing has fewer of the words that distinguish the two.
+/// The least share of the statement that holds, relative to the share of the best statement. Arbitrary: a later
+/// statement about a similar thing has fewer of the words that distinguish the two things.
 const LATEST_NEAR_BEST: f64 = 0.75;
 
-/// How much the rarity of a word among the statements adds to its weight. Arbitrary: of few statements, rarity says
+/// The addition to a word's weight for its rarity among the statements. Arbitrary: among few statements, rarity says
 /// little.
 const RARITY: f64 = 0.5;
 
-/// How many words after "how many" may name what is counted. Arbitrary.
+/// The maximum number of words after "how many" that may name the counted thing. Arbitrary.
 const LONGEST_COUNTED: usize = 4;
 
-/// Words and phrases of questions about the time between two things, about their order, or about a sum or a change of many.
+/// Words and phrases of questions about the time between two things, the order of things, or a sum or change of many
+/// values.
 const BETWEEN: &[&str] = &[
     "between",
     "passed",
@@ -100,9 +102,10 @@ const BETWEEN: &[&str] = &[
 const ASKS: &[&str] = &["how", "what", "what's", "when", "where", "which", "who", "why"];
 
 impl Question {
-    /// Reads the things whose values a text asks for, such as two in "How many problems did I solve, and what is my
-    /// score?"; empty if it asks for no value. Only English questions are read. A question about the time between two
-    /// things, or about a sum of many, asks for all of their values, and none of these replaced another.
+    /// Returns the questions in a text that ask for a value; empty if there are none. For example, "How many problems
+    /// did I solve, and what is my score?" asks for two. Only English questions are read. A question about the time
+    /// between two things, or about a sum of many, asks for all of their values. None of these values replaces another,
+    /// so such a question is not returned.
     pub fn read(text: &str) -> Vec<Question> {
         let tokens = tokens(text);
         let words: Vec<String> = tokens.iter().map(|token| token.lower()).collect();
@@ -119,13 +122,13 @@ impl Question {
             .filter_map(|(begins, ends)| Question::of(&tokens[*begins..ends]))
             .collect();
         if begins.len() > 1 {
-            // A part such as "when I began" says too little to be a question.
+            // A part such as "when I began" contains too few words to be a question.
             questions.retain(|question| question.topics.len() > 1);
         }
         questions
     }
 
-    /// Reads a question that begins with the word that asks.
+    /// Reads a question. Its first token is the question word.
     fn of(tokens: &[Token<'_>]) -> Option<Question> {
         let lower: Vec<String> = tokens.iter().map(|token| token.lower()).collect();
         let all: BTreeSet<String> = topics(tokens).into_iter().collect();
@@ -157,20 +160,21 @@ impl Question {
         (!all.is_empty() && !units.is_empty()).then_some(Question { units, topics: all })
     }
 
-    /// Returns whether the statement states a value that the question may ask for.
+    /// Returns whether the statement states a value of the kind that the question asks for.
     fn asks_for(&self, stated: &Stated) -> bool {
         let about = &stated.about;
         if about.manner.is_listed || about.manner.is_bound || about.unit == "name" {
             return false;
         }
         let base = about.base();
-        // "The number of sources is now 52" has no unit.
+        // "The number of sources is now 52" contains no unit.
         let is_counted = about.manner.is_change && about.before.iter().any(|word| self.topics.contains(word));
         self.units.contains(base) || (base.is_empty() && is_counted)
     }
 
-    /// Returns the weight of the question's words that the statement has, as a share of all of them; 0 if its clause has
-    /// none. The other words of its message count less. `rarity` is the weight of a word.
+    /// Returns the weight of those words of the question that the statement contains, as a share of the weight of all
+    /// its words. Returns 0 if the statement's clause contains none. Words in the rest of the message count less.
+    /// `rarity` returns the weight of a word.
     fn share(&self, stated: &Stated, rarity: impl Fn(&str) -> f64) -> f64 {
         let about = &stated.about;
         let weight = |is: &dyn Fn(&str) -> bool| -> f64 {
@@ -189,8 +193,8 @@ fn has_word(stated: &Stated, word: &str) -> bool {
     stated.about.is_about(word) || stated.about.rest.contains(word)
 }
 
-/// Returns whether a value is about what a question asks: its clause has one of the question's words, and its message has
-/// enough of them. A question without such words is about anything.
+/// Returns whether a value is about the topic of a question: its clause must contain one of the question's words, and
+/// its message must contain enough of them. A question without such words is about any topic.
 pub fn concerns(question: &str, about: &About) -> bool {
     let asked: BTreeSet<String> = topics(&tokens(question)).into_iter().collect();
     let is_in_clause = asked.is_empty() || asked.iter().any(|word| about.is_about(word));
@@ -198,17 +202,18 @@ pub fn concerns(question: &str, about: &About) -> bool {
     is_in_clause && with as f64 >= CONCERNED * asked.len() as f64
 }
 
-/// A value that a later one replaced.
+/// A value that a later value replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Replaced {
-    /// The place of the earlier statement.
+    /// The index of the earlier statement.
     pub earlier: usize,
-    /// The place of the statement that holds now.
+    /// The index of the statement that holds now.
     pub by: usize,
 }
 
-/// Returns which of the statements `told` answer the question with an earlier value, each with the latest statement of
-/// the same voice that answers it. Of each memory, only the statement that answers best counts.
+/// Returns those of the statements `told` that answer the question with an earlier value. Each comes with the latest
+/// statement of the same voice that answers the question. In each memory, only the statement with the best answer
+/// counts.
 pub fn replaced(question: &Question, told: &[Told]) -> Vec<Replaced> {
     let told: Vec<(usize, &Told)> =
         told.iter().enumerate().filter(|(_, told)| question.asks_for(&told.stated)).collect();

@@ -4,7 +4,8 @@ use super::Value;
 use super::tokens::Token;
 use tiro_base::times::{MONTHS, WEEKDAYS};
 
-/// Reads a date at `place`: a month and a day, with a year and a time of day where they follow, or a day of the week.
+/// Reads a date at `place`. This is a month and a day, together with a year and a time of day that follow, or a day of
+/// the week.
 pub(super) fn date(text: &str, tokens: &[Token<'_>], place: usize) -> Option<Value> {
     let token = tokens[place];
     let lower = token.lower();
@@ -36,8 +37,8 @@ pub(super) fn date(text: &str, tokens: &[Token<'_>], place: usize) -> Option<Val
 /// The maximum number of bytes of a time of day.
 const LONGEST_TIME: usize = 24;
 
-/// Reads a time of day at `place`, such as `at 4:30 PM`. Returns it with a space before it, or nothing, and the place
-/// after it.
+/// Reads a time of day at `place`, such as `at 4:30 PM`. Returns it with a space before it, and the place after it.
+/// Returns an empty text if there is no time of day.
 fn time_of_day(text: &str, tokens: &[Token<'_>], place: usize) -> (String, usize) {
     let is_at = tokens.get(place).is_some_and(|token| matches!(token.text, "at" | "by" | "from"));
     let first = if is_at { place + 1 } else { place };
@@ -64,7 +65,7 @@ fn time_of_day(text: &str, tokens: &[Token<'_>], place: usize) -> (String, usize
     (format!(" {}{half}", clock.trim_end_matches(":00")), end)
 }
 
-/// Reads a time of day at `place` that follows no date.
+/// Reads a time of day at `place` that doesn't follow a date.
 pub(super) fn time(text: &str, tokens: &[Token<'_>], place: usize) -> Option<Value> {
     let (time, end) = tokens[place].is_number().then(|| time_of_day(text, tokens, place))?;
     let value = time.trim_start().to_owned();

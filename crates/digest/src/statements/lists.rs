@@ -1,12 +1,13 @@
-//! The English words by which statements are read.
+//! The English words that are used to read statements.
 
-/// The least weight of the words that two choices of a name share, if neither names the other. Arbitrary.
+/// The least total weight of the words that two choices of a name must share if neither replaces the other by name.
+/// Arbitrary.
 pub(super) const NAME_WEIGHT: f64 = 5.0;
 
-/// The least weight of the words that two bare numbers share, if no word of change is near. Arbitrary.
+/// The least total weight of the words that two bare numbers must share if no word of change is near. Arbitrary.
 pub(super) const BARE_WEIGHT: f64 = 4.0;
 
-/// Returns whether a unit says how much, but not of what.
+/// Returns whether a unit only measures, and doesn't say what is measured.
 pub(super) fn is_measure(unit: &str) -> bool {
     unit.is_empty() || MEASURES.binary_search(&unit).is_ok()
 }
@@ -16,18 +17,18 @@ pub(super) fn is_stop(word: &str) -> bool {
     STOP.binary_search(&word).is_ok() || CHANGE.binary_search(&word).is_ok()
 }
 
-/// Returns whether a list of words in order has `word`.
+/// Returns whether `list`, which is sorted, contains `word`.
 pub(super) fn has(list: &[&str], word: &str) -> bool {
     list.binary_search(&word).is_ok()
 }
 
-/// Units that say how much, but not of what, in order.
+/// Units that only measure, and don't say what is measured; sorted.
 pub(super) const MEASURES: &[&str] = &[
     "$", "%", "cm", "date", "day", "feet", "foot", "gb", "gram", "hour", "inch", "k", "kb", "kg", "km", "m",
     "mb", "mile", "minut", "mm", "month", "ms", "name", "pound", "px", "s", "second", "time", "week", "year",
 ];
 
-/// Words that say that a value changed, in order.
+/// Words that show that a value changed; sorted.
 pub(super) const CHANGE: &[&str] = &[
     "actually",
     "adjust",
@@ -104,7 +105,7 @@ pub(super) const CHANGE: &[&str] = &[
     "upped",
 ];
 
-/// Words that make a value a bound or a former value, in order.
+/// Words that show that a value is a bound or a former value; sorted.
 pub(super) const BOUNDS: &[&str] = &[
     "above",
     "below",
@@ -122,7 +123,7 @@ pub(super) const BOUNDS: &[&str] = &[
     "within",
 ];
 
-/// Words that make a value a goal, in order.
+/// Words that show that a value is a goal; sorted.
 pub(super) const GOALS: &[&str] = &[
     "aim",
     "aiming",
@@ -146,27 +147,27 @@ pub(super) const GOALS: &[&str] = &[
     "want",
 ];
 
-/// Words by which speakers speak of themselves, in order.
+/// Words with which speakers refer to themselves; sorted.
 pub(super) const OWN: &[&str] =
     &["i", "i'd", "i'll", "i'm", "i've", "mine", "my", "our", "we", "we'll", "we're", "we've"];
 
-/// Words for the second part of a rate, such as `day` in "per day", as stems, in order.
+/// Words for the second part of a rate, such as `day` in "per day", as stems; sorted.
 pub(super) const RATES: &[&str] = &[
     "day", "hour", "meet", "minut", "month", "night", "person", "request", "second", "session", "user",
     "week", "year",
 ];
 
-/// Words between a word of change and its result, in order.
+/// Words between a word of change and its result; sorted.
 pub(super) const RESULTS: &[&str] =
     &["at", "currently", "down", "for", "hit", "is", "now", "reached", "through", "till", "to", "until"];
 
-/// Words after which a number is a name or one of several, in order.
+/// Words after which a number is a name or one of several numbers; sorted.
 pub(super) const NOT_VALUES: &[&str] = &[
     "chapter", "error", "issue", "line", "node", "page", "phase", "port", "pr", "python", "rfc", "section",
     "sprint", "step", "task", "these", "those", "v", "version",
 ];
 
-/// Words that say nothing about the topic, in order.
+/// Words that say nothing about the topic; sorted.
 pub(super) const STOP: &[&str] = &[
     "a",
     "able",
@@ -416,7 +417,7 @@ pub(super) const STOP: &[&str] = &[
     "your",
 ];
 
-/// Number words from two on, in the order of their values.
+/// Number words from two on, in ascending order.
 pub(super) const NUMBERS: &[&str] =
     &["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"];
 

@@ -1,12 +1,14 @@
-//! Finds statements of values in what a person said, and decides which of them are about the same thing. Also reads how
-//! a person [`replies`] to what was said before.
+//! Finds statements of values in a person's messages, and decides which of them are about the same thing. Also reads
+//! how a person [`replies`] to an earlier message.
 //!
-//! A statement is a value with the words around it: "45 sources" in "my Zotero library has 45 sources", a percentage, an
-//! amount of money, a date, or a name that was chosen ("use Redis"). Of two statements of one voice about the same thing,
-//! the later holds. Nothing here uses a model: two statements are about the same thing if they have the same unit, enough
-//! rare words in common, and either a word of change ("now", "moved to") or nearly the same wording. A wrong match hides
-//! what still holds, so unclear pairs don't match. The lists of words are English: in other languages only numbers with
-//! the same unit and the same wording match.
+//! A statement is a value with the words around it: "45 sources" in "my Zotero library has 45 sources", a percentage,
+//! an amount of money, a date, or a name that was chosen ("use Redis"). If one voice makes two statements about the
+//! same thing, the later statement holds.
+//!
+//! Nothing here uses a model. Two statements are about the same thing if they have the same unit, enough rare words in
+//! common, and either a word of change ("now", "moved to") or nearly the same wording. A wrong match would hide a
+//! statement that still holds, so unclear pairs don't match. The lists of words are English. In other languages, only
+//! numbers with the same unit and the same wording match.
 
 mod asked;
 mod dates;
@@ -30,17 +32,17 @@ pub use subjects::Subjects;
 /// A statement of a value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stated {
-    /// The bytes of its sentence in the text.
+    /// The byte of the text at which the sentence begins.
     pub start: usize,
-    /// Where the sentence ends.
+    /// The byte of the text at which the sentence ends.
     pub end: usize,
-    /// The value. Equal values are equal texts.
+    /// The value. Two values are equal if their texts are equal.
     pub value: String,
-    /// What the value is about.
+    /// The topic of the value.
     pub about: About,
 }
 
-/// What a value is about: the words around it, and how it is stated.
+/// The topic of a value: the words around it, and the manner in which it is stated.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct About {
     /// The unit: a noun, `%`, `$`, `date`, or `name`. A rate has two parts, such as `call/day`. Empty for a bare number.
@@ -53,11 +55,11 @@ pub struct About {
     pub rest: BTreeSet<String>,
     /// For a bare number, the words before it in its clause, the nearest last. For a name, the names that it replaces.
     pub before: Vec<String>,
-    /// How the value is stated.
+    /// The manner in which the value is stated.
     pub manner: Manner,
 }
 
-/// How a value is stated.
+/// The manner in which a value is stated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Manner {
     /// A word of change is near: "now", "improved", "moved".
@@ -68,11 +70,11 @@ pub struct Manner {
     pub is_bound: bool,
     /// The value is a goal: "aim for 10 problems".
     pub is_goal: bool,
-    /// The value stands among others of the same unit: "sides of 7 cm, 24 cm and 25 cm".
+    /// The value is one of several with the same unit: "sides of 7 cm, 24 cm and 25 cm".
     pub is_listed: bool,
-    /// The speaker speaks of themselves: "I", "my", "our".
+    /// The speakers refer to themselves: "I", "my", "our".
     pub is_own: bool,
-    /// The speaker takes back what was said before: "forget that".
+    /// The speaker takes back an earlier statement: "forget that".
     pub is_taken_back: bool,
 }
 
@@ -80,18 +82,18 @@ pub struct Manner {
 struct Value {
     /// The value.
     value: String,
-    /// Its unit.
+    /// The unit of the value.
     unit: String,
     /// Words between the number and its unit.
     modifiers: Vec<String>,
     /// The tokens of the value and of its unit.
     tokens: Range<usize>,
-    /// The names that it replaces.
+    /// The names that the value replaces.
     replaced: Vec<String>,
 }
 
 impl Value {
-    /// Returns a value without modifiers that replaces nothing.
+    /// Returns a value that has no modifiers and replaces no names.
     pub fn plain(value: String, unit: &str, tokens: Range<usize>) -> Value {
         Value { value, unit: unit.to_owned(), modifiers: Vec::new(), tokens, replaced: Vec::new() }
     }
@@ -100,7 +102,7 @@ impl Value {
 /// The letters under which [`About::line`] writes the fields of [`Manner`].
 const MANNERS: [char; 7] = ['c', 'r', 'b', 'g', 'l', 'o', 't'];
 
-/// The most words of the message that a line keeps. Arbitrary.
+/// The maximum number of the message's other words that a line keeps. Arbitrary.
 const MOST_REST: usize = 80;
 
 impl About {
@@ -156,7 +158,7 @@ impl About {
         self.unit.split_once('/').map(|(_, rate)| rate)
     }
 
-    /// Returns the words that say what the value is about, including the unit if it is a noun.
+    /// Returns the words that describe the topic of the value, including the unit if it is a noun.
     fn key(&self) -> BTreeSet<&str> {
         let words = self.modifiers.iter().chain(&self.context).map(String::as_str);
         let noun = (!lists::is_measure(self.base())).then(|| self.base());

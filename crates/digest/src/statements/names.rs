@@ -4,7 +4,7 @@ use super::Value;
 use super::lists::has;
 use super::tokens::Token;
 
-/// Verbs that choose a name, in order.
+/// Verbs with which a speaker chooses a name; sorted.
 const CHOOSES: &[&str] = &[
     "adopt",
     "choose",
@@ -25,10 +25,10 @@ const CHOOSES: &[&str] = &[
     "using",
 ];
 
-/// How many tokens may stand between a verb of change and the name that is left. Arbitrary.
+/// The maximum number of tokens between a verb of change and the name that is replaced. Arbitrary.
 const MOVED_WITHIN: usize = 6;
 
-/// Words between a verb that chooses and the name, in order.
+/// Words between a verb of choice and the name; sorted.
 const BEFORE_NAME: &[&str] = &["a", "an", "for", "on", "our", "the", "to", "with"];
 
 /// Reads a name that is chosen at `place`: "use Redis", "switched from Redis to Postgres", "Postgres instead of Redis".
@@ -76,8 +76,8 @@ pub(super) fn name(tokens: &[Token<'_>], place: usize) -> Option<Value> {
     Some(Value { value, unit: "name".into(), modifiers, tokens: at..end, replaced })
 }
 
-/// Reads a name at `place`: capitalised words, or a word that is spelled like an identifier. Returns it in lower case,
-/// with hyphens for spaces, and the place after it.
+/// Reads a name at `place`, which consists of capitalised words or of a word that is spelled like an identifier.
+/// Returns the name in lower case, with hyphens in place of spaces, and the place after it.
 fn named(tokens: &[Token<'_>], place: usize) -> Option<(String, usize)> {
     let is_name = |token: &Token<'_>| {
         let has_inner = token

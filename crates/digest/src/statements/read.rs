@@ -15,28 +15,32 @@ use tiro_text::blocks;
 /// The maximum number of bytes of a message from which statements are read. Arbitrary.
 const MOST_READ: usize = 16 * 1024;
 
-/// The maximum number of statements of a message that are kept. Arbitrary: a message with more is a table or a log.
+/// The maximum number of statements that are kept of a message. Arbitrary: a message with more statements is a table or
+/// a log.
 const MOST_STATED: usize = 24;
 
-/// The maximum number of statements of a message that are read, so that equal ones leave room for others. Arbitrary.
+/// The maximum number of statements that are read in a message. It is higher, because equal statements are kept only
+/// once. Arbitrary.
 const MOST_EXAMINED: usize = 200;
 
-/// The maximum number of bytes of a sentence that is read. Arbitrary: longer ones are tables or data.
+/// The maximum number of bytes of a sentence that is read. Arbitrary: longer sentences are tables or data.
 const LONGEST_SENTENCE: usize = 2048;
 
-/// How many tokens before a value, and after it, belong to its clause. Arbitrary.
+/// The number of tokens before a value, and the number after it, that belong to its clause. Arbitrary.
 const CLAUSE: (usize, usize) = (14, 10);
 
-/// How near a word of change stands: this many tokens before the value, or after it. Arbitrary.
+/// The largest distance of a word of change from a value: this many tokens before the value, or this many after it.
+/// Arbitrary.
 const NEAR: (usize, usize) = (9, 4);
 
-/// How many words may stand between a number and the end of its unit. Arbitrary.
+/// The maximum number of words between a number and the end of its unit. Arbitrary.
 const LONGEST_UNIT: usize = 4;
 
-/// How many tokens a date may be from another value so that the date counts as a word of that value's clause.
+/// If the distance between a date and another value is less than this many tokens, the date counts as a word of the
+/// value's clause.
 const DATE_NEAR: usize = 20;
 
-/// Returns the statements in the prose of a message, each once.
+/// Returns the statements in the prose of a message. Equal statements are returned once.
 pub fn of_message(text: &str) -> Vec<Stated> {
     let text = &text[..text.floor_char_boundary(MOST_READ)];
     let said = blocks::blocks(text).into_iter().filter(blocks::Block::is_said);
@@ -52,7 +56,7 @@ pub fn of_message(text: &str) -> Vec<Stated> {
     stated
 }
 
-/// Returns the statements in the sentences of `text`, which are ranges of its bytes.
+/// Returns the statements in the sentences of `text`. The sentences are given as ranges of bytes.
 pub(super) fn statements(text: &str, sentences: &[Range<usize>]) -> Vec<Stated> {
     let all: BTreeSet<String> =
         sentences.iter().flat_map(|range| topics(&tokens(&text[range.clone()]))).collect();
@@ -71,7 +75,7 @@ pub(super) fn statements(text: &str, sentences: &[Range<usize>]) -> Vec<Stated> 
     found
 }
 
-/// Returns the values of a sentence, each with what it is about.
+/// Returns the values of a sentence, each with its topic.
 fn sentence(text: &str) -> Vec<(String, About)> {
     let tokens = tokens(text);
     let mut values: Vec<Value> = Vec::new();
@@ -82,7 +86,7 @@ fn sentence(text: &str) -> Vec<(String, About)> {
             .or_else(|| number(text, &tokens, place))
             .or_else(|| name(&tokens, place));
         place = value.as_ref().map_or(place + 1, |value| value.tokens.end);
-        // A date with a time of day states the time, too.
+        // If a date has a time of day, the time is a value too.
         let time = value.as_ref().filter(|value| value.unit == "date").and_then(|date| {
             let (_, time) = date.value.rsplit_once(' ').filter(|(_, time)| time.ends_with('m'))?;
             Some(Value::plain(time.to_owned(), "time", date.tokens.clone()))
@@ -115,8 +119,8 @@ fn sentence(text: &str) -> Vec<(String, About)> {
     found
 }
 
-/// Removes the first value of each "from 60% to 85%", which no longer holds. Returns which of the others stand in a list
-/// of values of the same unit.
+/// In each phrase such as "from 60% to 85%", removes the first value, because it no longer holds. Returns for each
+/// remaining value whether it is in a list of values with the same unit.
 fn without_old(tokens: &[Token<'_>], values: &mut Vec<Value>) -> Vec<bool> {
     let between = |first: &Value, second: &Value| -> Option<Vec<String>> {
         let gap = tokens.get(first.tokens.end..second.tokens.start)?;
@@ -147,7 +151,7 @@ fn without_old(tokens: &[Token<'_>], values: &mut Vec<Value>) -> Vec<bool> {
     listed.into_iter().zip(old).filter(|(_, is_old)| !is_old).map(|(listed, _)| listed).collect()
 }
 
-/// Returns what the value is about.
+/// Returns the topic of the value.
 fn about(tokens: &[Token<'_>], value: &Value) -> About {
     let range = &value.tokens;
     let before = &tokens[range.start.saturating_sub(CLAUSE.0)..range.start];
@@ -189,7 +193,7 @@ fn is_topic(token: &Token<'_>) -> bool {
     token.is_word() && lower.chars().count() > 2 && !is_stop(&lower) && !is_date
 }
 
-/// Returns the stems of the words that say what a clause is about. The parts of a compound are several words.
+/// Returns the stems of the words that describe the topic of a clause. The parts of a compound count as several words.
 pub(super) fn topics(tokens: &[Token<'_>]) -> Vec<String> {
     let parts = tokens.iter().filter(|token| is_topic(token)).flat_map(|token| token.text.split('-'));
     let parts = parts.filter(|part| part.chars().count() > 2 && !is_stop(&part.to_lowercase()));
@@ -228,7 +232,7 @@ fn number(text: &str, tokens: &[Token<'_>], first: usize) -> Option<Value> {
         return None;
     }
     let mut value = word.map_or_else(|| digits.replace(',', ""), |word| (word + 2).to_string());
-    // Half of a day is part of a time, not a unit.
+    // The "am" or "pm" is part of a time of day, not a unit.
     if tokens.get(place + 1).is_some_and(|next| matches!(next.lower().as_str(), "am" | "pm" | "a.m" | "p.m"))
     {
         return None;
@@ -245,7 +249,7 @@ fn number(text: &str, tokens: &[Token<'_>], first: usize) -> Option<Value> {
     let place = if is_compound { place + 1 } else { place };
     let run = run(text, &tokens[place..], is_compound);
     let (unit, modifiers, taken) = unit(&run, &suffix, is_money);
-    // A bare number counts only after a word that leads to a value: "is 5", "reached 165".
+    // A bare number counts only after a word that introduces a value: "is 5", "reached 165".
     if unit.is_empty() && !(has(RESULTS, &after) || after == "are") {
         return None;
     }
@@ -257,7 +261,7 @@ fn number(text: &str, tokens: &[Token<'_>], first: usize) -> Option<Value> {
     Some(Value { value, unit, modifiers, tokens: first..end, replaced: Vec::new() })
 }
 
-/// Returns the words right after a number, which is the first of `tokens`: those that may name its unit.
+/// Returns the words right after a number that may name its unit. The number is the first of `tokens`.
 fn run<'t, 'a>(text: &str, tokens: &'t [Token<'a>], is_compound: bool) -> Vec<&'t Token<'a>> {
     let mut run: Vec<&Token<'_>> = Vec::new();
     let mut end = tokens[0].end;
@@ -273,8 +277,8 @@ fn run<'t, 'a>(text: &str, tokens: &'t [Token<'a>], is_compound: bool) -> Vec<&'
     run
 }
 
-/// Returns the unit of a number, the words before the unit, and how many words of `run` both take. Without a sign or a
-/// suffix, the unit is the first plural among the words, or else the first of them.
+/// Returns the unit of a number, the words before the unit, and the number of words of `run` that these take. Without a
+/// sign or a suffix, the unit is the first plural among the words. If there is no plural, it is the first word.
 fn unit(run: &[&Token<'_>], suffix: &str, is_money: bool) -> (String, Vec<String>, usize) {
     let stems = |words: &[&Token<'_>]| words.iter().map(|token| stem(token.text)).collect::<Vec<String>>();
     let beside = &run[..run.len().min(2)];

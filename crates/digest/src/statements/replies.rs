@@ -1,8 +1,9 @@
-//! Reads how a person replies to what was said before: accepts it, rejects it, or takes back what they said themselves.
+//! Reads how a person replies to an earlier message: by accepting it, rejecting it, or taking back their own statement.
 
 use super::takes_back::takes_back;
 
-/// How many words of a reply are read. A longer reply says more than yes or no in its first words.
+/// The number of words of a reply that are read. If a longer reply begins with yes or no, it says so in its first
+/// words.
 const READ: usize = 12;
 
 /// Words and phrases that accept a proposal, at the beginning of a reply.
@@ -79,19 +80,19 @@ const REJECTS: &[&str] = &[
     "instead",
 ];
 
-/// Returns whether a reply accepts what was proposed.
+/// Returns whether a reply accepts the proposal before it.
 pub fn accepts(reply: &str) -> bool {
     let head = head(reply);
     ACCEPTS.iter().any(|phrase| begins_with(&head, phrase)) && !rejects(reply)
 }
 
-/// Returns whether a reply rejects what was done.
+/// Returns whether a reply rejects the action before it.
 pub fn rejects(reply: &str) -> bool {
     let head = format!(" {} ", head(reply));
     REJECTS.iter().any(|phrase| head.contains(&format!(" {phrase} ")))
 }
 
-/// Returns whether a message takes back what its speaker said before.
+/// Returns whether the speaker of a message takes back an earlier statement.
 pub fn is_taken_back(message: &str) -> bool {
     takes_back(message, READ)
 }

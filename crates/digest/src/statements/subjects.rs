@@ -1,4 +1,4 @@
-//! Decides which statements of a voice are about the same thing.
+//! Decides which statements of a voice are about the same thing, which is called their subject.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -12,24 +12,24 @@ pub struct Subjects {
     by_unit: HashMap<String, Vec<usize>>,
     /// The number of each word.
     numbers: HashMap<String, usize>,
-    /// In how many subjects each word occurs, by its number.
+    /// For each word, by its number, the number of subjects in which it occurs.
     subjects_with: Vec<usize>,
     subjects: Vec<Subject>,
 }
 
-/// Where a statement stands among those of its voice.
+/// The place of a statement among the statements of its voice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compared {
-    /// Its place, in the order in which the statements were made.
+    /// The index of the statement, in the order in which the statements were made.
     pub place: usize,
-    /// The place of the earlier statement that is about the same thing, if there is one.
+    /// The index of the earlier statement about the same thing, if there is one.
     pub same_as: Option<usize>,
 }
 
 /// A thing that statements are about.
 #[derive(Clone, Debug, Default)]
 struct Subject {
-    /// The places of its statements, in order.
+    /// The indexes of its statements, in order.
     places: Vec<usize>,
     /// The numbers of its words.
     words: HashSet<usize>,
@@ -40,38 +40,39 @@ struct Subject {
 struct Told {
     value: String,
     about: About,
-    /// The memory that has it: statements of one memory are not compared.
+    /// The memory that contains the statement. Statements of one memory are not compared.
     memory: MemoryKey,
     /// The numbers of the words of [`About::key`], in order.
     key: Vec<usize>,
-    /// The numbers of all words of its message, in order.
+    /// The numbers of all words of the statement's message, in order.
     words: Vec<usize>,
-    /// The number of the unit, which is no topic.
+    /// The number of the unit's word, which is not part of the topic.
     base: usize,
-    /// The number of its subject.
+    /// The number of the statement's subject.
     subject: usize,
 }
 
-/// How many statements of a subject a new statement is compared with. Arbitrary.
+/// The number of statements of a subject that a new statement is compared with. Arbitrary.
 const COMPARED: usize = 5;
 
-/// How many of the latest statements with its unit a new statement is compared with. Arbitrary: far more than a
-/// conversation has of one unit.
+/// The number of the latest statements with the same unit that a new statement is compared with. Arbitrary: a
+/// conversation has far fewer statements with one unit.
 const COMPARABLE: usize = 500;
 
-/// How many subjects are assumed in addition to the known ones, each word in one of a hundred of them. So the words of
-/// the first few statements don't all count as common. Arbitrary.
+/// The number of subjects that are assumed in addition to the known subjects. Each word is assumed to occur in one of a
+/// hundred of them. So the words of the first few statements don't all count as common. Arbitrary.
 const ASSUMED: f64 = 100.0;
 
 impl Subjects {
-    /// Adds a statement that is about the same thing as the one at the place `same_as`, or about something new. Returns
-    /// its place.
+    /// Adds a statement. If `same_as` is given, the statement is about the same thing as the statement with this index,
+    /// otherwise about something new. Returns its index.
     pub fn add(&mut self, value: String, about: About, memory: MemoryKey, same_as: Option<usize>) -> usize {
         let told = self.told(value, about, memory);
         self.push(told, same_as)
     }
 
-    /// Adds a statement, about the same thing as the earlier one that it resembles most, if it resembles any enough.
+    /// Adds a statement. If it is similar enough to earlier statements, it is about the same thing as the most similar
+    /// one.
     pub fn compare(&mut self, value: String, about: About, memory: MemoryKey) -> Compared {
         let told = self.told(value, about, memory);
         let same_as = self.same(&told);
@@ -130,13 +131,13 @@ impl Subjects {
         };
         let mut alike: Vec<(f64, usize)> =
             self.comparable(&told.about).into_iter().filter_map(alike).collect();
-        // Among equally good statements, the latest comes first.
+        // Among equally similar statements, the latest comes first.
         alike.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
         alike.into_iter().map(|(_, place)| place).find(|place| self.is_of(*place, told))
     }
 
-    /// Returns whether the new statement resembles most of the latest statements of the subject of `place`. Without this
-    /// check, a chain of similar statements could join different things.
+    /// Returns whether the new statement is similar to at least half of the latest statements of the subject of
+    /// `place`. Without this check, a chain of similar statements could join different things.
     fn is_of(&self, place: usize, told: &Told) -> bool {
         let subject = &self.subjects[self.stated[place].subject];
         let others = subject.places.iter().rev().map(|place| &self.stated[*place]);
@@ -145,7 +146,7 @@ impl Subjects {
         2 * alike >= others.len()
     }
 
-    /// Returns the places of the latest statements that may be about the same thing, in order.
+    /// Returns the indexes of the latest statements that may be about the same thing, in order.
     fn comparable(&self, about: &About) -> Vec<usize> {
         let mut units: Vec<&str> = vec![about.base()];
         if about.unit.is_empty() {
@@ -160,7 +161,7 @@ impl Subjects {
         places
     }
 
-    /// Returns the rarity of a word: the fewer subjects have it, the higher.
+    /// Returns the rarity of a word. It is higher if fewer subjects contain the word.
     fn rarity(&self, word: usize) -> f64 {
         let with = self.subjects_with[word] as f64;
         ((self.subjects.len() as f64 + ASSUMED + 1.0) / (with + ASSUMED / 100.0 + 0.5)).ln()
@@ -170,7 +171,7 @@ impl Subjects {
         words.iter().map(|word| self.rarity(*word)).sum()
     }
 
-    /// Returns how alike the statements are if they are about the same thing; otherwise `None`.
+    /// Returns the similarity of the statements if they are about the same thing; otherwise `None`.
     fn likeness(&self, earlier: &Told, later: &Told) -> Option<f64> {
         let (a, b) = (&earlier.about, &later.about);
         if a.unit == "name" {
@@ -193,7 +194,7 @@ impl Subjects {
         admits(a, b, is_same_value, &found).then_some(share * (1.0 + all))
     }
 
-    /// Returns the weight of the rarest words that the messages share beyond the clauses of the statements.
+    /// Returns the weight of the rarest words that the two messages share outside the clauses of the statements.
     fn beyond(&self, a: &Told, b: &Told, shared: &[usize]) -> f64 {
         let mut rarities: Vec<f64> = common(&a.words, &b.words)
             .into_iter()
@@ -204,8 +205,8 @@ impl Subjects {
         rarities.iter().take(4).sum()
     }
 
-    /// Returns how alike two choices of a name are: the later one names the earlier one as replaced, or both have the
-    /// same purpose and the later one has a word of change.
+    /// Returns the similarity of two choices of a name. Either the later choice names the earlier one as replaced, or
+    /// both have the same purpose and the later choice contains a word of change. Otherwise returns `None`.
     fn likeness_of_names(&self, earlier: &Told, later: &Told) -> Option<f64> {
         let shared = common(&earlier.key, &later.key);
         let weight = self.weight(&shared);
@@ -223,23 +224,23 @@ fn is_base(word: usize, a: &Told, b: &Told) -> bool {
     word == a.base || word == b.base
 }
 
-/// Returns the numbers that both lists have, in order. Both lists are in order.
+/// Returns the numbers that are in both lists. The lists and the result are sorted.
 fn common(a: &[usize], b: &[usize]) -> Vec<usize> {
     a.iter().copied().filter(|number| b.binary_search(number).is_ok()).collect()
 }
 
-/// What two statements share.
+/// The words that two statements share.
 struct Shared {
-    /// How many words their clauses share.
+    /// The number of words that the clauses share.
     count: usize,
-    /// The weight of these words without the units.
+    /// The total weight of these words, without the units.
     weight: f64,
-    /// The weight of these words as a share of all words of the clause that has fewer.
+    /// The weight of these words, as a share of the weight of the clause that has the lower weight.
     share: f64,
-    /// The weight of further words that their messages share.
+    /// The weight of other words that the messages share.
     beyond: f64,
 }
-/// Returns whether the units and modifiers of two statements allow that both are about the same thing.
+/// Returns whether two statements can be about the same thing, judged by their units and modifiers.
 fn are_comparable(a: &About, b: &About) -> bool {
     if b.unit.is_empty() {
         return match a.unit.is_empty() {
@@ -265,8 +266,8 @@ fn are_comparable(a: &About, b: &About) -> bool {
     a.base() == b.base() && rates_fit && modifiers_fit
 }
 
-/// Returns whether `found` is enough for the statements to be about the same thing. The numbers are arbitrary: on chats
-/// of users with an assistant, they find two of three updates of a value and few wrong ones.
+/// Returns whether the statements share enough to be about the same thing. The numbers are arbitrary. On chats of users
+/// with an assistant, they find two of three updates of a value, and few wrong updates.
 fn admits(a: &About, b: &About, is_same_value: bool, found: &Shared) -> bool {
     let Shared { count, weight, share, beyond } = *found;
     let is_change = b.manner.is_change;

@@ -1,6 +1,6 @@
-//! Whether a person takes back what they said before.
+//! Recognises messages in which a person takes back an earlier statement.
 
-/// Phrases that take back what was said.
+/// Phrases that take back an earlier statement.
 const PHRASES: &[&str] = &[
     "forget that",
     "forget it",
@@ -17,13 +17,13 @@ const PHRASES: &[&str] = &[
     "changed my mind",
 ];
 
-/// Words before a phrase that turn it around: "don't forget that the limit is 40".
+/// Words before such a phrase that reverse its meaning: "don't forget that the limit is 40".
 const TURNS: &[&str] = &[
     "always", "can't", "cannot", "didn't", "don't", "dont", "haven't", "i'll", "not", "never", "to", "won't",
     "you",
 ];
 
-/// Returns whether `text` takes back what its speaker said before. Only its first `most` words are read.
+/// Returns whether the speaker of `text` takes back an earlier statement. Only the first `most` words are read.
 pub fn takes_back(text: &str, most: usize) -> bool {
     let lower = text.to_lowercase().replace('’', "'");
     let words = lower.split(|c: char| !(c.is_alphanumeric() || c == '\''));

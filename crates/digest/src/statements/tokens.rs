@@ -1,4 +1,4 @@
-//! The words of a sentence, with their places, and the stems by which words are compared.
+//! Splits a sentence into words with their places, and finds the stems that are used to compare words.
 
 /// A word, a number, or a mark of punctuation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

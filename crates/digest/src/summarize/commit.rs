@@ -1,7 +1,7 @@
-//! Summaries of commits by a model. The model gets the message, a digest of the changes, and as many changed lines as
-//! fit.
+//! Makes summaries of commits with a model. The model gets the message, a digest of the changes, and as many changed
+//! lines as fit.
 //!
-//! Everything that an answer says must be in the message or in the changes.
+//! Everything that an answer states must be in the message or in the changes.
 
 use super::model::{INSTRUCTION, output, request, until_good};
 use super::quality::judge;
@@ -22,7 +22,7 @@ pub struct Commit<'a> {
     pub diff: &'a str,
 }
 
-/// Returns the request to the model. If the model's window is too small for all changed lines, the last ones are left
+/// Returns the request to the model. If the model's window is too small for all changed lines, the last lines are left
 /// out.
 ///
 /// Errors with [`Kind::Limit`] if the window is too small for the message.
@@ -37,8 +37,8 @@ pub fn commit_request(
     let left = room.checked_sub(count(&said) + 64).ok_or_else(|| {
         Error::new(Kind::Limit, "the model's window is too small for this commit's message")
     })?;
-    // A token has at most 128 bytes, so text beyond 128 bytes for each token left can't fit, and its tokens aren't
-    // counted.
+    // A token has at most 128 bytes, so at most 128 bytes for each remaining token can fit. The tokens of the text
+    // after these bytes aren't counted.
     let mut end = diff.floor_char_boundary(left.saturating_mul(128).min(diff.len()));
     while end > 0 && count(&diff[..end]) > left {
         end = diff[..end / 4 * 3].rfind('\n').map_or(0, |at| at + 1);

@@ -1,16 +1,16 @@
-//! Recognises what a sentence does in a conversation by its first words: whether it states a choice, reports what was
-//! done, or announces. The words are English; sentences of other languages count as plain
+//! Recognises the function of a sentence in a conversation by its first words: whether the sentence states a choice,
+//! reports a result, or announces a step. The words are English. Sentences of other languages count as plain
 //! statements.
 
 use super::reading::Sentence;
 use tiro_text::blocks::Form;
 
-/// Words of a request or of a decision.
+/// Words of a request or a decision.
 const CHOICES: &str = "let's lets we'll i'll should shouldn't must mustn't instead don't dont never always prefer keep \
     drop remove use switch decide decided agree agreed chose only rename move make add want wants need needs require \
     deadline budget limit";
 
-/// The beginnings of sentences that report what was done or what was found.
+/// The beginnings of sentences that report an action or a finding.
 const REPORTS: [&str; 46] = [
     "done",
     "fixed",
@@ -60,7 +60,7 @@ const REPORTS: [&str; 46] = [
     "therefore",
 ];
 
-/// Words, anywhere in a sentence, that report a new state.
+/// Words that report a new state, anywhere in a sentence.
 const STATES: [&str; 16] = [
     " now ",
     " is now",
@@ -80,7 +80,7 @@ const STATES: [&str; 16] = [
     " pass now",
 ];
 
-/// The beginnings of sentences in which the assistant announces what it will do.
+/// The beginnings of sentences in which the assistant announces its next step.
 const ANNOUNCES: [&str; 37] = [
     "let me",
     "let's",
@@ -131,24 +131,25 @@ const INSTRUCTS: &str = "add adjust analyze apply ask assume avoid begin build c
     state stay store submit suppose tailor take test think track try understand update use utilize validate verify visit \
     visualize write";
 
-/// Words that, at the beginning of a sentence, lean on what was said before.
+/// Words that, at the beginning of a sentence, refer to something that was said before.
 const LEANS: [&str; 38] = [
     "it", "its", "this", "that", "these", "those", "they", "no", "yes", "ok", "okay", "why", "did", "didn't",
     "didnt", "what", "is", "are", "does", "do", "was", "were", "also", "but", "and", "so", "then", "hmm",
     "instead", "continue", "in", "for", "after", "if", "when", "before", "because", "while",
 ];
 
-/// Verbs of requests that only prepare the work, or ask about it.
+/// Verbs of requests that only prepare the work or ask about the work.
 const PREPARES: &str =
     "read look see check learn review explain tell show remember note continue proceed retry";
 
 /// Words before the verb of a request.
 const BEFORE_VERB: &str = "ok okay now also then please can could would will you let's lets just first go ahead and so great carefully     i want need to we should let me us";
 
-/// Words after which a request that begins with preparation says what it is for.
+/// Words that follow a preparation in a request and introduce its purpose.
 const FOR: [&str; 6] = [" then ", " and now ", " so that ", " in order to ", " and make ", " and let's "];
 
-/// How many words a request about documents alone may have. Arbitrary: a longer one says what it is for.
+/// The maximum number of words of a request that is only about documents. Arbitrary: a longer request states its
+/// purpose.
 const CHORE: usize = 9;
 
 /// Returns whether a request only prepares the work or tidies up after it, such as "read the README" and "update
@@ -165,12 +166,12 @@ pub(super) fn only_prepares(text: &str) -> bool {
     is_chore || (prepares && !FOR.iter().any(|after| lower.contains(after)))
 }
 
-/// Returns the verbs of requests, which say nothing of what they are about.
+/// Returns the verbs of requests. These verbs say nothing about the topic of a request.
 pub(super) fn verbs_of_requests() -> impl Iterator<Item = &'static str> {
     PREPARES.split_whitespace().chain(INSTRUCTS.split_whitespace())
 }
 
-/// Returns whether a sentence doesn't lean on what was said before.
+/// Returns whether a sentence can be understood without the sentences before it.
 pub(super) fn stands_alone(text: &str) -> bool {
     let lower = text.to_lowercase().replace('’', "'");
     let first = lower.split(|c: char| !c.is_alphanumeric() && c != '\'').find(|word| !word.is_empty());
@@ -185,7 +186,7 @@ pub(super) fn chooses(sentence: &Sentence) -> bool {
     sentence.decides || words.any(|word| CHOICES.split_whitespace().any(|choice| choice == word))
 }
 
-/// Returns whether a sentence of the assistant reports what was done or found.
+/// Returns whether a sentence of the assistant reports an action or a finding.
 pub(super) fn reports(sentence: &Sentence) -> bool {
     let lower = format!(" {} ", sentence.text.to_lowercase().replace('’', "'"));
     let begins = |start: &str| {
@@ -197,7 +198,7 @@ pub(super) fn reports(sentence: &Sentence) -> bool {
         && (REPORTS.iter().any(|start| begins(start)) || STATES.iter().any(|state| lower.contains(state)))
 }
 
-/// Returns whether a sentence of the assistant announces what it will do or tells the user what to do.
+/// Returns whether a sentence of the assistant announces its next step or tells the user what to do.
 pub(super) fn announces(sentence: &Sentence) -> bool {
     let lower = sentence.text.to_lowercase().replace('’', "'");
     let begins =

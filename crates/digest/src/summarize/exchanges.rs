@@ -1,4 +1,5 @@
-//! Divides a conversation of a user with an assistant into exchanges: what the user asked, and what came of it.
+//! Divides a conversation of a user with an assistant into exchanges. An exchange is a request of the user with its
+//! outcome.
 
 use super::Source;
 use super::reading::{Reading, Sentence};
@@ -7,14 +8,14 @@ use crate::tuning::summaries;
 use tiro_base::memory::Role;
 use tiro_text::blocks::{Form, has_calls};
 
-/// What the user asked, and the answers until the user's next words.
+/// A request of the user, and the answers until the user's next message.
 #[derive(Debug, Default)]
 pub(super) struct Exchange {
     /// The indexes of the user's sentences.
     pub(super) asked: Vec<usize>,
     /// The indexes of the assistant's sentences.
     pub(super) answered: Vec<usize>,
-    /// If the user only agreed: the index of the sentence with which the assistant proposed something.
+    /// If the user only agreed: the index of the sentence with the assistant's proposal.
     pub(super) agreed: Option<usize>,
     /// The files that were edited, in order.
     pub(super) files: Vec<String>,
@@ -22,8 +23,8 @@ pub(super) struct Exchange {
     pub(super) commits: Vec<String>,
 }
 
-/// Returns whether the sources are a user's conversation with an assistant, whose answers are long, several in a row, or
-/// use tools. In any other conversation, all speakers count alike.
+/// Returns whether the sources are a user's conversation with an assistant. The assistant's answers are long, or
+/// several in a row, or use tools. In any other conversation, all speakers count alike.
 pub(super) fn is_assisted(sources: &[Source<'_>]) -> bool {
     let answers: Vec<usize> = sources
         .iter()
@@ -35,8 +36,8 @@ pub(super) fn is_assisted(sources: &[Source<'_>]) -> bool {
         && (works(sources) || mean >= summaries::LONG_ANSWER)
 }
 
-/// Returns whether the assistant does work, so that its answers report what was done: it calls tools, or writes several
-/// messages for each of the user's.
+/// Returns whether the assistant does work, so that its answers report actions. Such an assistant calls tools, or
+/// writes several messages for each message of the user.
 pub(super) fn works(sources: &[Source<'_>]) -> bool {
     let of = |role: Role| sources.iter().filter(|source| source.role == role).count();
     let (asked, answered) = (of(Role::User), of(Role::Assistant));
@@ -93,15 +94,15 @@ pub(super) fn exchanges(reading: &Reading, sources: &[Source<'_>]) -> Vec<Exchan
     exchanges
 }
 
-/// The most words of a message that only agrees. Arbitrary.
+/// The maximum number of words of a message that only agrees. Arbitrary.
 const SHORT: usize = 8;
 
-/// Returns whether a short message agrees with what was proposed.
+/// Returns whether a short message agrees with a proposal.
 fn agrees(text: &str) -> bool {
     text.split_whitespace().count() <= SHORT && accepts(text)
 }
 
-/// Returns the last sentence with which the assistant proposed something: a question or an intention.
+/// Returns the last sentence in which the assistant proposed something. This is a question or an intention.
 fn proposal(reading: &Reading, exchange: &Exchange) -> Option<usize> {
     let proposes = |each: &&usize| {
         let sentence = &reading.sentences[**each];
@@ -141,8 +142,8 @@ fn note_call(exchange: &mut Exchange, text: &str) {
     }
 }
 
-/// Returns how central each word of `reading` is: this grows with the number of sentences that have the word, and is
-/// higher for names and numbers.
+/// Returns how central each word of `reading` is. A word is more central if more sentences contain it, and if it is a
+/// name or a number.
 pub(super) fn central(reading: &Reading) -> Vec<f64> {
     reading
         .words
@@ -155,7 +156,7 @@ pub(super) fn central(reading: &Reading) -> Vec<f64> {
         .collect()
 }
 
-/// Returns the share of the words of `question` that `sentence` has, from 0 to 1.
+/// Returns the share of the words of `question` that `sentence` contains, from 0 to 1.
 pub(super) fn overlap(question: &[&Sentence], sentence: &Sentence) -> f64 {
     let mut asked: Vec<u32> = question.iter().flat_map(|each| each.words.iter().copied()).collect();
     asked.sort_unstable();

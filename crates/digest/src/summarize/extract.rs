@@ -1,8 +1,8 @@
-//! Makes a summary without a model, of whole sentences of the sources.
+//! Makes a summary without a model. It consists of whole sentences of the sources.
 //!
-//! A conversation of a user with an assistant becomes an account of its exchanges (`account.rs`). Any other sources, such
-//! as a talk between people or the message of a commit, become their most telling sentences (`talk.rs`). If nothing can
-//! be quoted, the summary says what there is instead.
+//! A conversation of a user with an assistant becomes an account of its exchanges (`account.rs`). For any other
+//! sources, such as a talk between people or the message of a commit, their most informative sentences are chosen
+//! (`talk.rs`). If nothing can be quoted, the summary describes the content instead.
 
 use super::account::account;
 use super::exchanges::{exchanges, is_assisted};
@@ -13,15 +13,15 @@ use tiro_base::humanize::counted;
 use tiro_base::memory::{Level, Role};
 use tiro_text::blocks::{self, blocks, without_added};
 
-/// The beginning of a summary that quotes nothing, because the sources have only code, logs or calls of tools.
+/// The beginning of a summary that quotes nothing, because the sources contain only code, logs or tool calls.
 pub const NO_SENTENCE: &str = "No sentence to quote";
 
-/// Returns a summary of `sources` that quotes whole sentences and whole list items. At [`Level::Brief`] there are at
-/// most two, otherwise as many as fit into `max_tokens`. `count` returns the number of tokens of a text. Sentences with
-/// words of `focus` are preferred.
+/// Returns a summary of `sources` that quotes whole sentences and whole list items. At [`Level::Brief`] it has at most
+/// two of them, otherwise as many as fit into `max_tokens`. `count` returns the number of tokens of a text. Sentences
+/// with words of `focus` are preferred.
 ///
-/// The text never has more than `max_tokens`: if not even one sentence fits, it is empty. The same input gives the same
-/// text.
+/// The text never has more than `max_tokens` tokens. If not even one sentence fits, it is empty. The same input always
+/// results in the same text.
 pub fn extract(
     sources: &[Source<'_>],
     level: Level,
@@ -45,8 +45,8 @@ pub fn extract(
     summary
 }
 
-/// Returns what the sources contain, if no sentence of them can be quoted: how many messages, tool calls and blocks of
-/// code.
+/// Returns a description of sources in which no sentence can be quoted: the numbers of messages, tool calls and blocks
+/// of code.
 fn without_sentences(sources: &[Source<'_>], max_tokens: usize, count: &dyn Fn(&str) -> usize) -> Summary {
     let said = |source: &&Source<'_>| source.text.contains(char::is_alphanumeric);
     let calls: Vec<&Source<'_>> =

@@ -1,12 +1,12 @@
 //! Makes summaries of messages and commits, by choosing sentences or by asking a model.
 //!
-//! [`extract()`] needs only the messages: it quotes whole sentences of them. A user's conversation with an assistant
-//! becomes an account of what the user asked and what came of it. [`extract()`] always gives the same text for the same
-//! messages, and is used whenever a model can't be asked or fails. [`by_model`] asks a model, in several requests if
-//! the messages don't fit into its window. It rejects an answer that fails one of the checks of `quality`.
+//! [`extract()`] needs only the messages and quotes whole sentences of them. A user's conversation with an assistant
+//! becomes an account of the user's requests and their outcomes. [`extract()`] always returns the same text for the
+//! same messages. It is used whenever a model can't be asked or fails. [`by_model`] asks a model, in several requests
+//! if the messages don't fit into its window. It rejects an answer that fails one of the checks of `quality`.
 //!
-//! This module does no input or output: to ask a model, it runs a closure of the caller. It doesn't store summaries,
-//! and it doesn't decide which provider may be asked or what may be spent.
+//! This module does no input or output. To ask a model, it runs a closure of the caller. It doesn't store summaries. It
+//! doesn't decide which provider may be asked, or how much may be spent.
 
 mod account;
 mod commit;
@@ -38,26 +38,26 @@ pub use topics::topics;
 /// A message, a commit or another text to summarise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Source<'a> {
-    /// Its ordinal in the session.
+    /// The ordinal of the source in its session.
     pub ordinal: i64,
     /// The speaker's name; may be empty.
     pub speaker: &'a str,
     /// The speaker's role.
     pub role: Role,
-    /// When it was written, in milliseconds.
+    /// The time when it was written, in milliseconds.
     pub time: Millis,
     /// The text.
     pub text: &'a str,
-    /// The statements of the text that a later source corrected.
+    /// The statements in the text that a later source corrected.
     pub corrected: &'a [Corrected],
 }
 
-/// A statement that a later one replaced.
+/// A statement that a later statement replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Corrected {
-    /// The bytes of its sentence in the text.
+    /// The bytes of the statement's sentence in the text.
     pub range: Range<usize>,
-    /// The ordinal of the source that states what holds now.
+    /// The ordinal of the source with the statement that holds now.
     pub by: i64,
 }
 
@@ -66,22 +66,22 @@ pub struct Corrected {
 pub struct Summary {
     /// The text. It is empty if the sources are empty or if not even one word fits.
     pub text: String,
-    /// The ordinals of the sources from which its sentences come, ascending.
+    /// The ordinals of the sources from which the summary's sentences come, ascending.
     pub cited: Vec<i64>,
-    /// How many sources were not read in full, because they were too long or too many.
+    /// The number of sources that were not read in full, because they were too long or too many.
     pub unread: usize,
 }
 
-/// A topic: a word that several of the sources have.
+/// A topic, which is a word that several sources contain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topic {
-    /// The word in its most frequent spelling.
+    /// The most frequent spelling of the word.
     pub name: String,
-    /// The ordinals of the sources that have the word, ascending.
+    /// The ordinals of the sources that contain the word, ascending.
     pub ordinals: Vec<i64>,
 }
 
-/// Returns the default length, in tokens, of a summary at `level` if its sources have `tokens` tokens.
+/// Returns the default length, in tokens, of a summary at `level` whose sources have `tokens` tokens.
 pub fn length(level: Level, tokens: usize) -> usize {
     let share = (tokens as f64 * summaries::LENGTH_SHARE) as usize;
     match level {

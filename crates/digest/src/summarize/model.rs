@@ -1,9 +1,9 @@
-//! Summaries by a model: makes the requests, several if the sources don't fit into the model's window, and checks the
-//! answer.
+//! Makes summaries with a model. This module makes the requests, several if the sources don't fit into the model's
+//! window, and checks the answer.
 //!
 //! All quoted text is in an envelope, so that the model can't mistake it for an instruction. An answer that is too long
-//! is cut at the end of a sentence. If [`judge`] rejects an answer, the model is asked once more, and the request says
-//! what is wrong. If the second answer is rejected too, the caller chooses sentences instead.
+//! is cut at the end of a sentence. If [`judge`] rejects an answer, the model is asked once more, and the request
+//! states the fault. If the second answer is rejected too, the caller chooses sentences instead.
 //!
 //! The prompts are files in `prompts/`.
 
@@ -15,58 +15,58 @@ use tiro_base::error::{Error, Kind, Result};
 use tiro_base::memory::{Level, Role};
 use tiro_llm::{Reply, Request, Turn};
 
-/// The maximum number of parts into which sources are divided. Each part takes a request, and more requests would
-/// take too long and cost too much. Arbitrary.
+/// The maximum number of parts into which sources are divided. Each part needs a request, and more requests would take
+/// too long and cost too much. Arbitrary.
 const MOST_PARTS: usize = 16;
 
-/// The maximum number of tokens that a prompt has, not counting the material that it quotes.
+/// The maximum number of tokens of a prompt, not counting the material that it quotes.
 pub(super) const INSTRUCTION: usize = 400;
 
-/// The maximum number of bytes of an answer that are read for each token it is allowed. An answer with more bytes is too
-/// long in any script, so the rest isn't counted: even in Hindi a token has only about eight bytes.
+/// The maximum number of bytes of an answer that are read for each token of its limit. An answer with more bytes is too
+/// long in any script, so the rest isn't counted. Even in Hindi, a token has only about eight bytes.
 const LONGEST: usize = 12;
 
-/// How many bytes of a rejected answer the second request quotes for each token that the answer was allowed. This is
-/// about the length of an answer that uses all its tokens.
+/// The number of bytes of a rejected answer that the second request quotes, for each token of the answer's limit. This
+/// is about the length of an answer that uses all its tokens.
 pub const SHOWN_AGAIN: usize = 6;
 
-/// The maximum number of bytes of the list of what is wrong in an answer. Arbitrary: room for a few sentences.
+/// The maximum number of bytes of the list of faults in an answer. Arbitrary: room for a few sentences.
 const WRONG: usize = 600;
 
-/// A summary by a model that was accepted.
+/// An accepted summary that a model wrote.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WrittenSummary {
     /// The text.
     pub text: String,
-    /// The ordinals of the sources from which its sentences come, ascending.
+    /// The ordinals of the sources from which the summary's sentences come, ascending.
     pub cited: Vec<i64>,
-    /// How well it passed the checks, from 0 to 1.
+    /// The quality according to the checks, from 0 to 1.
     pub quality: f64,
-    /// Whether the answer was too long, and its last sentences were left out.
+    /// Whether the answer was too long, so that its last sentences were left out.
     pub is_cut: bool,
-    /// Whether only names and numbers could be checked, since the answer is in another language than the sources.
+    /// Whether only names and numbers could be checked, because the answer is in another language than the sources.
     pub is_partial: bool,
 }
 
-/// The summary that a model is asked for.
+/// A description of the wanted summary.
 #[derive(Clone, Copy, Debug)]
 pub struct Wish<'a> {
-    /// Its level of detail.
+    /// The level of detail.
     pub level: Level,
-    /// The maximum number of tokens that it may have.
+    /// The maximum number of tokens of the summary.
     pub max_tokens: usize,
     /// The topic to concentrate on; empty for everything.
     pub focus: &'a str,
     /// The summary of the messages before the sources, if the new summary continues one.
     pub previous: Option<&'a str>,
-    /// The model's window: how many tokens a request and its answer may have together.
+    /// The model's window, which is the number of tokens that a request and its answer may have together.
     pub window: usize,
-    /// The key with which the marks of envelopes are made.
+    /// The key that is used to make the marks of envelopes.
     pub secret: &'a [u8; 32],
 }
 
 /// Returns the first requests to the model, one for each part of the sources. If there are several, [`by_model`] sends
-/// one more request to merge their answers.
+/// one more request, which merges their answers.
 ///
 /// Errors with [`Kind::Limit`] if the window is too small or there are too many parts.
 pub fn requests(
@@ -134,7 +134,7 @@ where
     Ok(WrittenSummary { cited: cite(&written.text, sources), ..written })
 }
 
-/// Requests a text that `judge` accepts. If the first answer is rejected, asks once more and says what is wrong.
+/// Requests a text that `judge` accepts. If the first answer is rejected, asks once more and states the fault.
 ///
 /// Errors if `ask` does, and with [`Kind::Provider`] if the second answer is rejected too.
 pub(super) async fn until_good<A, W>(
@@ -177,8 +177,8 @@ where
     Err(Error::new(Kind::Provider, format!("the model's answer {fault}")))
 }
 
-/// Returns as many whole sentences from the beginning of `text` as fit into `max_tokens`: all of `text` if it fits,
-/// unless the provider cut it off.
+/// Returns as many whole sentences from the beginning of `text` as fit into `max_tokens`. If all of `text` fits,
+/// returns all of it, unless the provider cut it off.
 fn whole<'a>(
     text: &'a str,
     is_cut_off: bool,
@@ -203,8 +203,8 @@ fn whole<'a>(
     fitting
 }
 
-/// Returns the limit of tokens for the answer to a request: more than the summary may have, so that the provider
-/// doesn't cut off a summary that is slightly too long.
+/// Returns the limit of tokens for the answer to a request. It is higher than the limit of the summary, so that the
+/// provider doesn't cut off a summary that is slightly too long.
 pub(super) fn output(wish: &Wish<'_>) -> usize {
     wish.max_tokens + wish.max_tokens / 4 + 16
 }
@@ -251,8 +251,8 @@ fn fill(prompt: &str, wish: &Wish<'_>, more: &[(&str, &str)]) -> String {
     filled + rest
 }
 
-/// Returns the sources, in order, as texts of at most `room` tokens each. A source that is longer is divided. The lines of
-/// a source are [quoted](envelope::quoted), so none of them passes for another message.
+/// Returns the sources, in order, as texts of at most `room` tokens each. A source that is longer is divided. The lines
+/// of a source are [quoted](envelope::quoted), so none of them can be mistaken for another message.
 fn parts(sources: &[Source<'_>], room: usize, count: &dyn Fn(&str) -> usize) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut used = 0;
@@ -260,8 +260,8 @@ fn parts(sources: &[Source<'_>], room: usize, count: &dyn Fn(&str) -> usize) -> 
         let line = format!("#{} {}: ", source.ordinal, envelope::name(source.speaker));
         let mut rest = source.text;
         while !rest.is_empty() {
-            // The piece is halved until it fits. It starts at 8 bytes for each of the `room` tokens, so that the total
-            // time stays linear in the length of the source.
+            // The piece is halved until it fits. It starts with 8 bytes for each of the `room` tokens, so that the
+            // total time stays linear in the length of the source.
             let mut end = rest.floor_char_boundary(room.saturating_mul(8).min(rest.len()));
             while count(&rest[..end]) + 32 > room {
                 end = rest.floor_char_boundary(end / 2);

@@ -1,4 +1,4 @@
-//! Divides sources into sentences and words, and determines what each word is worth.
+//! Divides sources into sentences and words, and determines the worth of each word.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -8,25 +8,25 @@ use crate::tuning::summaries;
 use tiro_base::memory::Role;
 use tiro_text::blocks::{self, Form, is_boilerplate};
 
-/// The maximum number of bytes that are read of all sources together. Reading this many takes a third of a second. If
-/// the sources have more, only a part of each is read, or some are skipped.
+/// The maximum number of bytes that are read of all sources together. Reading them takes a third of a second. If the
+/// sources have more bytes, only a part of each source is read, or some sources are skipped.
 const MOST_BYTES: usize = 1 << 20;
 
-/// The maximum number of bytes that are read of one source: three quarters of them from its beginning, and one
+/// The maximum number of bytes that are read of one source. Three quarters of them are read from its beginning, and one
 /// quarter from its end. Arbitrary.
 const MOST_OF_ONE: usize = 32 << 10;
 
 /// The minimum number of bytes that are read of a source, unless the source is shorter. If there are too many sources
-/// for that, some are skipped. Arbitrary.
+/// for this minimum, some sources are skipped. Arbitrary.
 const LEAST_OF_ONE: usize = 200;
 
-/// Words that begin a greeting, thanks or praise. A short sentence that begins with one is worth less.
+/// Words that begin a greeting, thanks or praise. A short sentence that begins with such a word is worth less.
 const OPENINGS: &str = "hey hi hello wow thanks thank thx yeah yes yep yup bye goodbye good great awesome amazing cool \
     congrats congratulations sure absolutely definitely haha lol glad nice sounds ok okay right hola gracias bonjour \
     merci hallo danke ciao grazie olá obrigado obrigada привет спасибо hej tack cześć dzięki";
 
-/// Words that refer to an earlier sentence, at the beginning of a sentence or, except for those for persons, at its
-/// end. Such a sentence says less, or something else, if it stands alone.
+/// Words that refer to an earlier sentence. They count at the beginning of a sentence. At its end they count too,
+/// except for the words for persons. Without the earlier sentence, such a sentence says less or means something else.
 const REFERENCES: [&str; 9] = ["it", "its", "this", "that", "these", "those", "they", "he", "she"];
 
 /// Greetings and thanks in scripts without spaces.
@@ -39,54 +39,54 @@ const DECISIONS: &str = "decide decided decision agree agreed chose chosen choos
     entschieden beschlossen einigten décidé choisi decidido acordamos elegido deciso решили решено решение 결정 決定 \
     决定 決め 採用 选择 ตัดสินใจ";
 
-/// What is known of the sources once they are read.
+/// The sentences and words that were read from the sources.
 pub(super) struct Reading {
     /// The sentences that can be quoted, in order.
     pub(super) sentences: Vec<Sentence>,
-    /// The words. The number of a word is its index in this list.
+    /// The words. Other fields identify a word by its index in this list, which is called its number.
     pub(super) words: Vec<Word>,
     /// Maps the key of each word to its index in `words`.
     pub(super) numbers: HashMap<String, u32>,
-    /// How many sources were not read in full.
+    /// The number of sources that were not read in full.
     pub(super) unread: usize,
 }
 
 /// A sentence.
 pub(super) struct Sentence {
-    /// The index of its source.
+    /// The index of the sentence's source.
     pub(super) source: usize,
-    /// Its text.
+    /// The text of the sentence.
     pub(super) text: String,
-    /// Its form.
+    /// The form of the sentence.
     pub(super) form: Form,
-    /// Whether it is a list item.
+    /// Whether the sentence is a list item.
     pub(super) is_item: bool,
-    /// The ordinal of the later source that corrected it, if one did.
+    /// The ordinal of the later source that corrected the sentence, if there is one.
     pub(super) corrected: Option<i64>,
-    /// Whether it says nothing of its own, as thanks and offers of help do.
+    /// Whether the sentence has no content of its own, like thanks and offers of help.
     pub(super) is_boilerplate: bool,
-    /// The numbers of those of its words that are not common, ascending and without duplicates.
+    /// The numbers of the sentence's words that are not common, ascending and without duplicates.
     pub(super) words: Vec<u32>,
-    /// The factor by which the worth of its words is multiplied.
+    /// The factor by which the worth of the sentence's words is multiplied.
     pub(super) worth: f64,
-    /// Whether it states a decision.
+    /// Whether the sentence states a decision.
     pub(super) decides: bool,
 }
 
 /// A word of the sources.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Word {
-    /// How many sentences have it.
+    /// The number of sentences that contain the word.
     pub(super) sentences: u32,
-    /// How often it occurs.
+    /// The number of times that the word occurs.
     times: u32,
-    /// How often it is written as a name, not counting its uses as the first word of a sentence.
+    /// The number of times that the word is written as a name. Uses as the first word of a sentence are not counted.
     as_name: u32,
-    /// Whether it has a digit.
+    /// Whether the word contains a digit.
     pub(super) has_digit: bool,
-    /// Whether it is the name of a speaker, which the labels show anyway.
+    /// Whether the word is the name of a speaker. The labels show this name anyway.
     is_speaker: bool,
-    /// Its worth.
+    /// The worth of the word.
     pub(super) weight: f64,
 }
 
@@ -98,7 +98,8 @@ impl Word {
 }
 
 impl Reading {
-    /// Reads `sources`. Words of `focus` make a sentence worth more, and sentences without such words are worth less.
+    /// Reads `sources`. Sentences with words of `focus` are worth more, and sentences without such words are worth
+    /// less.
     pub(super) fn of(sources: &[Source<'_>], focus: &str) -> Reading {
         let mut reading =
             Reading { sentences: Vec::new(), words: Vec::new(), numbers: HashMap::new(), unread: 0 };
@@ -184,8 +185,8 @@ impl Reading {
         }
     }
 
-    /// Adds the words of a sentence. Returns the numbers of the words that are not common, ascending, and whether a
-    /// word shows that the sentence states a decision.
+    /// Adds the words of a sentence. Returns the numbers of the words that are not common, ascending. Also returns
+    /// whether any word shows that the sentence states a decision.
     fn words_of(&mut self, text: &str, keep_common: bool, decisions: &HashSet<String>) -> (Vec<u32>, bool) {
         let mut numbers = Vec::new();
         let mut decides = false;
@@ -213,7 +214,8 @@ impl Reading {
         (numbers, decides)
     }
 
-    /// Makes sentences with words of `focus` worth more than the rest. Changes nothing if no sentence has such a word.
+    /// Makes sentences with words of `focus` worth more than the others. Changes nothing if no sentence contains such a
+    /// word.
     fn focus_on(&mut self, focus: &str) {
         let wanted: Vec<u32> = words(focus)
             .iter()
@@ -227,7 +229,7 @@ impl Reading {
         let has = |sentence: &Sentence| {
             wanted.iter().filter(|number| sentence.words.binary_search(number).is_ok()).count()
         };
-        // The other sentences of a source that has words of the focus count too, but less.
+        // If a source contains words of the focus, its other sentences count too, but less.
         let mut near: HashMap<usize, usize> = HashMap::new();
         for sentence in &self.sentences {
             *near.entry(sentence.source).or_default() += has(sentence);
@@ -250,22 +252,22 @@ impl Reading {
     }
 }
 
-/// Returns the parts of `text` that are read: all of it if it has at most `most` bytes, otherwise its beginning and its
-/// end.
+/// Returns the parts of `text` that are read. This is all of it if it has at most `most` bytes, otherwise its beginning
+/// and its end.
 fn parts(text: &str, most: usize) -> Vec<&str> {
     if text.len() <= most {
         return vec![text];
     }
     let first = &text[..text.floor_char_boundary(most / 4 * 3)];
     let last = &text[text.ceil_char_boundary(text.len() - most / 4)..];
-    // No part ends or begins within a line or a sentence, unless the part has only one.
+    // A part begins and ends at the border of a line or a sentence, unless the part has only one line or sentence.
     let end = first.rfind('\n').or_else(|| first.rfind(". ").map(|stop| stop + 1));
     let begin = last.find('\n').or_else(|| last.find(". ").map(|stop| stop + 1));
     vec![end.map_or(first, |end| &first[..end]), begin.map_or(last, |begin| &last[begin + 1..])]
 }
 
-/// Returns the sentences and list items of a message that can be quoted, and its asides. A tool's output and the
-/// instructions of a client have none.
+/// Returns the sentences and list items of a message that can be quoted, and its asides. A tool's output and a client's
+/// instructions contain none.
 fn quotable(text: &str, role: Role) -> Vec<blocks::Sentence> {
     match role {
         Role::User | Role::Assistant => blocks::quotable(text),
@@ -273,12 +275,12 @@ fn quotable(text: &str, role: Role) -> Vec<blocks::Sentence> {
     }
 }
 
-/// Returns the factor by which the worth of a sentence's words is multiplied. It depends on the form of the sentence
-/// and on its first words.
+/// Returns the factor by which the worth of a sentence's words is multiplied. The factor depends on the form of the
+/// sentence and on its first words.
 fn worth(text: &str, form: Form, is_open: bool, openings: &[&str]) -> f64 {
     let form = match form {
         Form::Statement | Form::Introduction => 1.0,
-        // A question in the last message has no answer yet.
+        // A question in the last message has no answer yet, so it counts more.
         Form::Question if is_open => summaries::OPEN_QUESTION,
         Form::Question => summaries::QUESTION,
         Form::Aside => summaries::ASIDE,
@@ -303,7 +305,7 @@ fn worth(text: &str, form: Form, is_open: bool, openings: &[&str]) -> f64 {
     form * alone
 }
 
-/// Estimates how many tokens `text` has, without a tokenizer. This is precise enough to compare sentences.
+/// Estimates the number of tokens of `text`, without a tokenizer. The estimate is precise enough to compare sentences.
 pub(super) fn roughly(text: &str) -> usize {
     let (mut tokens, mut run) = (0, 0);
     for c in text.chars() {
@@ -320,7 +322,8 @@ pub(super) fn roughly(text: &str) -> usize {
     tokens
 }
 
-/// Returns up to `most` words that several sources have: the number of each, and the indexes of its sources.
+/// Returns up to `most` words that several sources contain. Each word is returned as its number, with the indexes of
+/// its sources.
 pub(super) fn recurring(reading: &Reading, most: usize) -> Vec<(u32, Vec<usize>)> {
     let mut places: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for sentence in &reading.sentences {

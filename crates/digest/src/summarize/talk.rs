@@ -1,9 +1,11 @@
-//! Summarises a conversation in which all speakers count alike, or a text without speakers: chooses the sentences whose
-//! words are worth most for the tokens that they take. Each word counts only in the first chosen sentence that has it.
+//! Summarises a conversation in which all speakers count alike, or a text without speakers. The summary consists of the
+//! sentences whose words are worth most for their tokens. Each word counts only in the first chosen sentence that
+//! contains it.
 //!
-//! A rare word is worth more than a frequent one, and names, numbers and words that occur more than once are worth more
-//! than others. The gain of a sentence only shrinks as other sentences are chosen, so the next best one is found
-//! without computing all gains again (`evals summaries` compares this with TextRank and with the first sentences).
+//! A rare word is worth more than a frequent word. Names, numbers and words that occur more than once are worth more
+//! than others. When more sentences are chosen, the gain of the remaining sentences can only shrink. So the next best
+//! sentence is found without computing all gains again (`evals summaries` compares this with TextRank and with the
+//! first sentences).
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeSet, BinaryHeap};
@@ -17,8 +19,8 @@ use crate::tuning::summaries::{
 use tiro_base::memory::Level;
 use tiro_base::times::day;
 
-/// How many rounds of choosing sentences there are. The later rounds use tokens that the earlier ones reserved for
-/// labels and spaces but didn't need. Arbitrary.
+/// The number of rounds in which sentences are chosen. The first round reserves tokens for labels and spaces. Later
+/// rounds use those reserved tokens that were not needed. Arbitrary.
 const ROUNDS: usize = 3;
 
 /// Choosing stops after this many sentences in a row that are too long for the remaining budget. Arbitrary: counting
@@ -31,10 +33,11 @@ const LONGEST_NAME: usize = 40;
 /// The heading of the sentences that belong to no topic.
 const REST: &str = "…";
 
-/// Returns sentences of `sources` in their order. Wherever the speaker changes, a line with the speaker's name begins. At
-/// [`Level::Brief`] there are at most two sentences, otherwise as many as fit into `max_tokens`. At
-/// [`Level::Detailed`], each speaker's words begin a line with the message's number, each day has a heading, and the
-/// sentences of many sources are grouped under the names of their topics, if there is room for the names.
+/// Returns sentences of `sources` in their order. Where the speaker changes, a new line begins with the speaker's name.
+/// At [`Level::Brief`] there are at most two sentences, otherwise as many as fit into `max_tokens`. At
+/// [`Level::Detailed`], each speaker's words begin a line with the message's number, and each day has a heading. If
+/// there are many sources, their sentences are grouped under the names of their topics, as far as there is room for the
+/// names.
 pub(super) fn talk(
     reading: &Reading,
     sources: &[Source<'_>],
@@ -67,16 +70,15 @@ pub(super) fn talk(
 /// The state of choosing sentences.
 struct Choice<'r> {
     reading: &'r Reading,
-    /// The worth of each word. It counts only for the first chosen sentence that has the word.
+    /// The worth of each word. It counts only in the first chosen sentence that contains the word.
     weights: Vec<f64>,
     is_covered: Vec<bool>,
-    /// The sentences that are not chosen yet. They are ordered by the rate that was last computed for each, the best on
-    /// top.
+    /// The sentences that are not chosen yet, ordered by the rate that was last computed for each. The best is on top.
     heap: BinaryHeap<(Rate, Reverse<usize>)>,
     /// The speaker of each source; `None` if all sources have the same speaker.
     labels: Option<Vec<&'r str>>,
     has_label: BTreeSet<usize>,
-    /// How many sentences may still be chosen.
+    /// The number of sentences that may still be chosen.
     left: usize,
     is_brief: bool,
 }
@@ -130,7 +132,7 @@ impl<'r> Choice<'r> {
         if !self.is_brief {
             return Rate(Reading::rate(gain, &sentence.text));
         }
-        // Outcomes tend to be stated late.
+        // Outcomes are mostly stated late in a conversation.
         let last = self.reading.sentences.last().map_or(0, |last| last.source).max(1);
         let late = 1.0 + LATE_IN_BRIEF * sentence.source as f64 / last as f64;
         Rate(late * gain / (roughly(&sentence.text) as f64 + SENTENCE_COST).sqrt())
@@ -153,7 +155,7 @@ impl<'r> Choice<'r> {
                 continue;
             }
             if now.0 <= 0.0 {
-                // This is the best remaining sentence, so the others are worth nothing either.
+                // This is the best remaining sentence and it is worth nothing, so the others are worth nothing either.
                 self.heap.push((now, Reverse(place)));
                 break;
             }
@@ -163,8 +165,8 @@ impl<'r> Choice<'r> {
                 }
                 _ => 0,
             };
-            // A token has at most 128 bytes, so a sentence with more bytes than that doesn't fit, and its tokens need
-            // not be counted.
+            // A token has at most 128 bytes. If a sentence has more than 128 bytes for each token of the budget, it
+            // doesn't fit, and its tokens need not be counted.
             let cost = match sentence.text.len() > budget * 128 {
                 true => usize::MAX,
                 false => count(&sentence.text) + 2 + label,
@@ -191,7 +193,8 @@ fn has_labels(sources: &[Source<'_>]) -> bool {
     sources.iter().any(|source| source.speaker != first)
 }
 
-/// The topics, which are words. Each has its number, its spelling, and the indexes of the sources that have the word.
+/// The topics, each of which is a word. A topic contains the number of the word, its spelling, and the indexes of the
+/// sources that contain it.
 struct Topics(Vec<(u32, String, Vec<usize>)>);
 
 impl Topics {
@@ -201,8 +204,8 @@ impl Topics {
     }
 
     /// Returns the chosen sentences in groups, each with its heading. The sentences of a group are in order, and the
-    /// groups are in the order of their first sentences. If fewer than two groups would have a heading, returns one
-    /// group without a heading.
+    /// groups are in the order of their first sentences. If fewer than two groups would have a heading, returns a
+    /// single group without a heading.
     fn groups(&self, reading: &Reading, chosen: &[usize]) -> Vec<(Option<&str>, Vec<usize>)> {
         let mut places = chosen.to_vec();
         places.sort_unstable();
@@ -265,7 +268,8 @@ fn render(
             let place = (level == Level::Detailed).then_some(source.ordinal);
             let is_new = labels && speaking != Some((source.speaker, place));
             if is_new {
-                // No speaker's words follow those of another one in a line, so none can pass for another's.
+                // The words of another speaker begin a new line, so that they can't be mistaken for those of the
+                // previous speaker.
                 start_line(&mut summary.text);
             }
             if is_new && level == Level::Detailed {
@@ -294,8 +298,8 @@ pub(super) fn name(speaker: &str) -> String {
     line
 }
 
-/// Returns a sentence as it is quoted: with a full stop if its author left out the end mark, and with the number of the
-/// message that corrected it.
+/// Returns a sentence as it is quoted. A missing end mark is replaced by a full stop. If a later message corrected the
+/// sentence, the number of that message is added.
 pub(super) fn quote(sentence: &Sentence) -> String {
     let text = &sentence.text;
     let is_ended = text

@@ -1,4 +1,4 @@
-//! Titles of conversations.
+//! Chooses titles of conversations.
 
 use super::Source;
 use super::cues::{chooses, only_prepares, stands_alone};
@@ -28,7 +28,7 @@ const BOUNDARIES: [&str; 15] = [
     ", ",
 ];
 
-/// Beginnings of a clause that say nothing of what it is about.
+/// Beginnings of a clause that say nothing about its topic.
 const FILLERS: [&str; 63] = [
     "also",
     "and",
@@ -95,11 +95,11 @@ const FILLERS: [&str; 63] = [
     "to",
 ];
 
-/// The fewest words of a clause that can be a title; if no clause has as many, half of them.
+/// The minimum number of words of a clause that can be a title. If no clause has as many, half of them are enough.
 const LEAST_OF_TITLE: usize = 4;
 
-/// Returns the title of a conversation: what one of its early requests is about, in at most [`summaries::TITLE`]
-/// characters. It is empty if the user said nothing that can be quoted.
+/// Returns the title of a conversation: the topic of one of its early requests, in at most [`summaries::TITLE`]
+/// characters. The title is empty if the user said nothing that can be quoted.
 pub fn title(sources: &[Source<'_>]) -> String {
     let said: Vec<Source<'_>> = sources.iter().filter(|source| source.role == Role::User).copied().collect();
     let reading = Reading::of(&said, "");
@@ -136,14 +136,15 @@ pub fn title(sources: &[Source<'_>]) -> String {
     shortened(&clause(&best.text, &worth))
 }
 
-/// Returns the clause of a request that is worth most, without fillers at its beginning.
+/// Returns the clause of a request that is worth most. Fillers at its beginning are removed.
 fn clause(request: &str, worth: &dyn Fn(&str) -> f64) -> String {
     let request = request.replace('’', "'");
     let mut clauses = vec![request.as_str()];
     for boundary in BOUNDARIES {
         let parts = clauses.iter().flat_map(|clause| {
             let parts: Vec<&str> = clause.split(boundary).collect();
-            // Around a mere comma, a short part is an item of an enumeration, or a part of a number.
+            // If a clause is only separated by a comma and is short, it is an item of an enumeration, or a part of a
+            // number.
             let least = if boundary == ", " { LEAST_OF_TITLE } else { 2 };
             let are_long = parts.iter().all(|part| words(part).len() >= least);
             if are_long { parts } else { vec![*clause] }
@@ -156,7 +157,7 @@ fn clause(request: &str, worth: &dyn Fn(&str) -> f64) -> String {
     };
     let long = [LEAST_OF_TITLE, LEAST_OF_TITLE / 2].into_iter().map(of).find(|clauses| !clauses.is_empty());
     let long = long.unwrap_or_default();
-    // The first clause of a request mostly says what is wanted, unless it only prepares the work.
+    // The first clause of a request mostly states the wish, unless it only prepares the work.
     let rate = |at: usize, clause: &str| {
         let task = if only_prepares(clause) { summaries::PREPARES } else { 1.0 };
         worth(clause) * task * if at == 0 { summaries::FIRST_CLAUSE } else { 1.0 }
@@ -184,13 +185,13 @@ fn without_fillers(clause: &str) -> &str {
     }
 }
 
-/// Returns a clause with the length and the capital letter of a title.
+/// Shortens a clause to the length of a title, and begins it with a capital letter.
 fn shortened(clause: &str) -> String {
     let clause = clause.trim_end_matches(['.', ',', ':', ';', '!', '?', ' ']);
     let mut title = String::new();
     for word in clause.split_whitespace() {
         if title.chars().count() + word.chars().count() + 1 > summaries::TITLE {
-            // A script without spaces has no shorter words.
+            // A text in a script without spaces can't be shortened at a space.
             if title.is_empty() {
                 title = word.chars().take(summaries::TITLE).collect();
             }

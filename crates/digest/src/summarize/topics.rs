@@ -1,4 +1,4 @@
-//! The topics of a conversation: words that several messages have.
+//! Finds the topics of a conversation. A topic is a word that several messages contain.
 
 use std::collections::HashSet;
 
@@ -9,8 +9,8 @@ use super::word_keys;
 use super::{Source, Topic};
 use tiro_base::memory::Role;
 
-/// Returns up to `most` topics of `sources`. Prefers words that have a high weight and occur in many sources. If a user
-/// speaks with an assistant, the user has these words, too.
+/// Returns up to `most` topics of `sources`. Words that have a high weight and occur in many sources are preferred. If
+/// a user speaks with an assistant, only words that the user also uses are returned.
 pub fn topics(sources: &[Source<'_>], most: usize) -> Vec<Topic> {
     let mut reading = Reading::of(sources, "");
     if is_assisted(sources) {
@@ -23,7 +23,7 @@ pub fn topics(sources: &[Source<'_>], most: usize) -> Vec<Topic> {
     recurring(&reading, most).into_iter().map(topic).collect()
 }
 
-/// Takes the words that the user does not have, and the verbs of requests, out of all sentences.
+/// Removes from all sentences the words that the user does not use, and the verbs of requests.
 fn keep_asked(reading: &mut Reading, sources: &[Source<'_>]) {
     let asked = reading.sentences.iter().filter(|sentence| sources[sentence.source].role == Role::User);
     let asked: HashSet<u32> = asked.flat_map(|sentence| sentence.words.iter().copied()).collect();

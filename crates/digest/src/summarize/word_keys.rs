@@ -1,13 +1,13 @@
-//! Finds the words of a text, the keys by which words are compared, and which words are common or identifiers.
+//! Finds the words of a text and the keys that are used to compare words. Also recognises common words and identifiers.
 //!
-//! In scripts without spaces, each pair of neighbouring characters is a word: a dictionary would take megabytes, and
-//! pairs show nearly as well what two sentences have in common. Endings of words are removed in English only.
+//! In scripts without spaces, each pair of neighbouring characters counts as a word. A dictionary would take megabytes,
+//! and pairs show nearly as well what two sentences have in common. Endings of words are removed in English only.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-/// Common English words: function words, greetings, praise and frequent verbs. Other languages have no such list: only
-/// how often a word occurs shows that it is common.
+/// Common English words: function words, greetings, praise and frequent verbs. Other languages have no such list. In
+/// these languages, a word counts as common only if it occurs often.
 const COMMON: &str = include_str!("common.txt");
 
 static COMMON_WORDS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| COMMON.split_whitespace().collect());
@@ -30,7 +30,7 @@ pub(super) struct Word<'a> {
 pub(super) fn words(text: &str) -> Vec<Word<'_>> {
     let mut words = Vec::new();
     let mut start = None;
-    // The previous character, if its script has no spaces, and whether a pair already contains it.
+    // The previous character, if it belongs to a script without spaces, and whether a pair already contains it.
     let mut before: Option<(usize, bool)> = None;
     let end = text.char_indices().map(Some).chain([None]);
     for place in end {
@@ -95,7 +95,7 @@ pub(super) fn is_spaceless(character: char) -> bool {
         '\u{e01}'..='\u{e4f}' | '\u{e81}'..='\u{edf}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17d3}' => {
             true
         }
-        // Kana, ideographs and their extensions. Hangul is not here, since Korean has spaces.
+        // Kana, ideographs and their extensions. Hangul is not included, because Korean has spaces.
         '\u{3041}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' => {
             character.is_alphanumeric() || character == 'ー'
         }

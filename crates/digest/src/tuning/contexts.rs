@@ -6,26 +6,29 @@ use tiro_base::memory::Millis;
 /// change only by whole segments.
 pub const SEGMENT: usize = 20;
 
-/// The minimum number of messages of a segment: with fewer, a summary could hardly leave anything out. Arbitrary.
+/// The minimum number of messages of a segment: a summary of fewer messages could hardly leave anything out. Arbitrary.
 pub const SHORTEST_SEGMENT: usize = 8;
 
-/// The maximum number of messages of a segment, which ends there even within a turn. Arbitrary.
+/// The maximum number of messages of a segment, which ends there even in the middle of a turn. Arbitrary.
 pub const LONGEST_SEGMENT: usize = 30;
 
-/// How long a silence ends a segment, in milliseconds: half an hour. Arbitrary.
+/// The shortest silence that ends a segment, in milliseconds: half an hour. Arbitrary.
 pub const SILENCE: Millis = 30 * 60 * 1000;
 
-/// How many characteristic words a message needs to begin a new topic, if the segment before it has none of them.
-/// Arbitrary.
+/// The number of characteristic words that a message needs to begin a new topic, if the segment before it contains none
+/// of them. Arbitrary.
 pub const NEW_WORDS: usize = 6;
 
-/// How many messages the recent tier reaches back from the end of the last closed segment. Shown by `evals tiers`.
+/// The distance from the end of the last closed segment at which the recent tier ends, in messages. Shown by
+/// `evals tiers`.
 pub const RECENT_MESSAGES: usize = 10;
 
-/// How many messages the medium tier reaches back from the end of the last closed segment. Shown by `evals tiers`.
+/// The distance from the end of the last closed segment at which the medium tier ends, in messages. Shown by
+/// `evals tiers`.
 pub const MEDIUM_MESSAGES: usize = 50;
 
-/// How many messages the long tier reaches back from the end of the last closed segment. Shown by `evals tiers`.
+/// The distance from the end of the last closed segment at which the long tier ends, in messages. Shown by
+/// `evals tiers`.
 pub const LONG_MESSAGES: usize = 100;
 
 /// The share of the tokens that summaries of the medium tier keep. Measured by `evals tiers`: the tiers alone keep 10%
@@ -55,8 +58,8 @@ pub const SUMMARIES_SHARE: f64 = 0.3;
 /// that doesn't depend on the question. Arbitrary.
 pub const OPEN_SHARE: f64 = 0.25;
 
-/// The closed segments are shown message by message, without summaries, if they take at most this share (a fraction) of
-/// the budget. Measured on a conversation of 5,500 tokens with a budget of 8,000: with 3/4, the context had summaries
+/// The closed segments are shown message by message, without summaries, if they take at most this fraction of the
+/// budget. Measured on a conversation of 5,500 tokens with a budget of 8,000: with 3/4, the context had summaries
 /// although it also had most of the messages.
 pub const WHOLE: (usize, usize) = (7, 8);
 
@@ -64,11 +67,11 @@ pub const WHOLE: (usize, usize) = (7, 8);
 /// by `evals tiers`.
 pub const SEARCHED_MESSAGES: usize = 200;
 
-/// The weight of recency in a message's importance (`context.weight_recency`). It is low, since recent messages have
+/// The weight of recency in a message's importance (`context.weight_recency`). It is low, because recent messages have
 /// their own share of the budget. Shown by `evals tiers`.
 pub const WEIGHT_RECENCY: f64 = 0.05;
 
-/// The weight of how well a message answers the question (`context.weight_semantic`). Shown by `evals tiers`.
+/// The weight of a message's relevance to the question (`context.weight_semantic`). Shown by `evals tiers`.
 pub const WEIGHT_SEMANTIC: f64 = 1.0;
 
 /// The weight of the entities that a message has in common with the conversation (`context.weight_entity`). Shown by
@@ -79,30 +82,31 @@ pub const WEIGHT_ENTITY: f64 = 0.05;
 /// Arbitrary.
 pub const WEIGHT_USER: f64 = 0.2;
 
-/// A message of any age enters a context if its importance is at least this (`context.importance_threshold`).
+/// A message of any age enters a context if its importance is at least this value (`context.importance_threshold`).
 /// Arbitrary.
 pub const IMPORTANCE_THRESHOLD: f64 = 0.5;
 
-/// How many messages it takes until recency halves within a conversation. Arbitrary.
+/// The number of messages after which recency halves within a conversation. Arbitrary.
 pub const HALF_LIFE_MESSAGES: i64 = 200;
 
-/// How many of the best messages have their neighbours added, to fill the rest of a budget. Shown by `evals budget`.
+/// The number of the best messages whose neighbours are added to fill the rest of a budget. Shown by `evals budget`.
 pub const WITH_NEIGHBOURS: usize = 60;
 
-/// How many of the best snippets are shown with their neighbours. Arbitrary.
+/// The number of the best snippets that are shown with their neighbours. Arbitrary.
 pub const SNIPPETS_WITH_NEIGHBOURS: usize = 5;
 
 /// The factor by which the weight of a conversation is multiplied before it is added to the scores of the
 /// conversation's messages. Measured by `evals budget`: all values from 0.1 to 0.4 give about the same.
 pub const SESSION_WEIGHT: f64 = 0.2;
 
-/// How many of a conversation's best messages determine its weight by their scores. Arbitrary.
+/// The number of a conversation's best messages whose scores determine the conversation's weight. Arbitrary.
 pub const WEIGHING_MESSAGES: usize = 3;
 
 /// The part of a conversation's weight that decays with its age; the rest is constant. Arbitrary.
 pub const AGEING: f64 = 0.3;
 
-/// How long it takes until the share [`AGEING`] of a conversation's weight halves, in milliseconds: 90 days. Arbitrary.
+/// The time after which the share [`AGEING`] of a conversation's weight has halved, in milliseconds: 90 days.
+/// Arbitrary.
 pub const HALF_LIFE: Millis = 90 * 24 * 3600 * 1000;
 
 /// The part of [`SUMMARIES_SHARE`] that summaries get in a context across conversations, where they compete with
@@ -110,11 +114,11 @@ pub const HALF_LIFE: Millis = 90 * 24 * 3600 * 1000;
 /// percentage points more of the user's messages that are evidence.
 pub const SUMMARIES_ACROSS: f64 = 0.1;
 
-/// The share of the tokens that commits may take of each beginning of a context across conversations, as long as there
+/// The share of the tokens that commits may take in each beginning of a context across conversations, as long as there
 /// are messages. Arbitrary.
 pub const COMMIT_SHARE: f64 = 0.25;
 
-/// The share of the tokens that good commits take of each beginning of a context across conversations, even if messages
+/// The share of the tokens that good commits take in each beginning of a context across conversations, even if messages
 /// have better scores. Arbitrary.
 pub const LEAST_COMMIT_SHARE: f64 = 0.1;
 
@@ -125,34 +129,36 @@ pub const GOOD_COMMIT: f64 = 0.6;
 /// on the histories of hyperfine and click: most commits with lower scores have nothing to do with the question.
 pub const LEAST_COMMIT: f64 = 0.5;
 
-/// How much the score of a hit is lowered for each token that it takes in a context, so that a context shows many short
-/// messages rather than a few long ones. Measured by `evals budget` on chats of a user with an assistant: with 0, 4,000
-/// tokens contain 72% of the user's messages that are evidence, with 0.001 78%, with 0.0015 79%, with 0.002 79%.
-/// Conversations of two people keep the same evidence with 0 and with 0.001.
+/// The amount by which the score of a hit is lowered for each token that the hit takes in a context, so that a context
+/// shows many short messages and not a few long ones. Measured by `evals budget` on chats of a user with an assistant:
+/// with 0, 4,000 tokens contain 72% of the user's messages that are evidence, with 0.001 78%, with 0.0015 79%, with
+/// 0.002 79%. Conversations of two people keep the same evidence with 0 and with 0.001.
 pub const LENGTH: f64 = 0.0015;
 
 /// A message with at most this many tokens is shown whole in a context, unless it is a long answer. Measured with
 /// [`LENGTH`]: 150, 300, 400 and 500 give 72%, 79%, 80% and 81%.
 pub const WHOLE_MESSAGE: usize = 400;
 
-/// The maximum number of tokens that a context shows of a longer message, before other messages had their turn: as many
+/// The maximum number of tokens that a context shows of a longer message before other messages had their turn: as many
 /// as a chunk has.
 pub const PASSAGE: usize = 150;
 
-/// The same for an assistant's long answer. Measured with [`LENGTH`]: with 100 instead of 150, contexts of 8,000 tokens
-/// contain one percentage point more of the user's messages that are evidence.
+/// The maximum number of tokens that a context shows of an assistant's long answer before other messages had their
+/// turn. Measured with [`LENGTH`]: with 100 instead of 150, contexts of 8,000 tokens contain one percentage point more
+/// of the user's messages that are evidence.
 pub const ANSWER_PASSAGE: usize = 100;
 
-/// [`WHOLE_MESSAGE`] if the question asks for an order of events. Measured with [`LENGTH`]: with 300, 4,000 tokens name
-/// more of the events asked for than with 400.
+/// The value that replaces [`WHOLE_MESSAGE`] if the question asks for an order of events. Measured with [`LENGTH`]:
+/// with 300, 4,000 tokens name more of the wanted events than with 400.
 pub const WHOLE_EVENT: usize = 300;
 
-/// The maximum number of tokens of a longer message if the question asks for an order of events, which many short lines
-/// answer. Measured with [`LENGTH`]: 4,000 tokens name 70% of the events asked for, instead of 62% with 150.
+/// The maximum number of tokens that are shown of a longer message if the question asks for an order of events, because
+/// many short lines answer such a question. Measured with [`LENGTH`]: 4,000 tokens name 70% of the wanted events,
+/// instead of 62% with 150.
 pub const EVENT: usize = 60;
 
 /// The number of tokens of a context across conversations before its first summary. Measured by `evals budget`: with
-/// fewer tokens, a summary takes the room of messages that answer.
+/// fewer tokens, a summary takes the room of messages that answer the question.
 pub const SUMMARIES_FROM: f64 = 1000.0;
 
 /// The rest of a budget is filled with the beginning of the next passage if at least this many tokens are left.

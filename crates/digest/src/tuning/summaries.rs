@@ -1,31 +1,30 @@
-//! The numbers of summaries: their length, and the worth of sentences and words. Those of the checks of a model's answer
-//! are in `gate`.
+//! The numbers of summaries: their length, and the worth of sentences and words. The numbers for the checks of a
+//! model's answer are in `gate`.
 //!
-//! The rarer a word is among the sentences, the more it is worth. A "factor" below multiplies the worth of one word, or
-//! of all words of a sentence. `evals summaries` shows the effect of the numbers from [`LENGTH_SHARE`] to
-//! [`LEAST_OF_TOPIC`].
+//! A word that is rarer among the sentences is worth more. A "factor" below multiplies the worth of one word, or of all
+//! words of a sentence. `evals summaries` shows the effect of the numbers from [`LENGTH_SHARE`] to [`LEAST_OF_TOPIC`].
 
 use tiro_base::memory::Millis;
 
-/// How many tokens a summary may have, as a share of its sources' tokens and within the limits of its level. Measured
-/// by `evals summaries`: a summary of this length keeps six of ten words that answers need.
+/// The number of tokens that a summary may have, as a share of its sources' tokens, within the limits of its level.
+/// Measured by `evals summaries`: a summary of this length keeps six of ten words that answers need.
 pub const LENGTH_SHARE: f64 = 0.22;
 
-/// The maximum number of tokens of a brief summary: enough for two sentences, of which people with an assistant write
-/// long ones. Arbitrary.
+/// The maximum number of tokens of a brief summary: enough for two sentences, even for the long sentences of
+/// conversations with an assistant. Arbitrary.
 pub const BRIEF_TOKENS: usize = 90;
 
-/// The fewest and the most tokens of a standard summary, a paragraph. Arbitrary.
+/// The minimum and the maximum number of tokens of a standard summary, which is a paragraph. Arbitrary.
 pub const STANDARD_TOKENS: (usize, usize) = (80, 300);
 
-/// The fewest and the most tokens of a detailed summary, up to a page and a half. Arbitrary.
+/// The minimum and the maximum number of tokens of a detailed summary, which is up to a page and a half. Arbitrary.
 pub const DETAILED_TOKENS: (usize, usize) = (160, 1500);
 
 /// The maximum number of sentences of a brief summary. Arbitrary.
 pub const BRIEF_SENTENCES: usize = 2;
 
-/// How many tokens are added to those of a sentence before its gain is divided by the sum. Without them, short
-/// sentences would always win. Shown by `evals summaries`.
+/// The number of tokens that is added to the tokens of a sentence before the sentence's gain is divided by the sum.
+/// Without this addition, short sentences would always win. Shown by `evals summaries`.
 pub const SENTENCE_COST: f64 = 8.0;
 
 /// The factor on a name or a number. Shown by `evals summaries`.
@@ -37,7 +36,7 @@ pub const REPEATED: f64 = 1.5;
 /// The factor on a sentence that states a decision, a result or an open task. Arbitrary.
 pub const DECISION: f64 = 1.3;
 
-/// The factor on a sentence that a later one corrected. Arbitrary.
+/// The factor on a sentence that a later message corrected. Arbitrary.
 pub const CORRECTED: f64 = 0.3;
 
 /// The factor on a sentence of a document that a person pasted. Arbitrary.
@@ -58,36 +57,37 @@ pub const FRAGMENT: f64 = 0.3;
 /// The factor on a short sentence that greets, thanks or praises. Arbitrary.
 pub const GREETING: f64 = 0.4;
 
-/// The factor on a sentence that begins with a word such as "this", which refers to the sentence before. Arbitrary.
+/// The factor on a sentence that begins with a word such as "this", which refers to the previous sentence. Arbitrary.
 pub const REFERENCE: f64 = 0.7;
 
-/// The factor on a sentence if its whole source has no word of the focus. Arbitrary.
+/// The factor on a sentence if its whole source contains no word of the focus. Arbitrary.
 pub const OFF_FOCUS: f64 = 0.2;
 
-/// The factor on a sentence that has no word of the focus while another sentence of its source has one. Arbitrary.
+/// The factor on a sentence that contains no word of the focus while another sentence of its source contains one.
+/// Arbitrary.
 pub const NEAR_FOCUS: f64 = 0.7;
 
-/// The factor on a sentence with words of the focus is this plus the number of these words. Arbitrary.
+/// The factor on a sentence with words of the focus is this number plus the number of these words. Arbitrary.
 pub const ON_FOCUS: f64 = 2.0;
 
 /// The factor on a number in a brief summary. It is low because the same number means something else in each place.
 /// Arbitrary.
 pub const NUMBER_IN_BRIEF: f64 = 0.5;
 
-/// In a brief summary, the rate of a sentence in the last source is raised by this share, since outcomes tend to be
+/// In a brief summary, the rate of a sentence in the last source is raised by this share, because outcomes are mostly
 /// stated late. For earlier sources, the share is lower in proportion to their place. Arbitrary.
 pub const LATE_IN_BRIEF: f64 = 0.3;
 
-/// If the assistant's messages have at least this many bytes on average, the conversation is one of a user with an
-/// assistant, and its summary is made of exchanges. Two people's messages have some 140 bytes, an assistant's answers
-/// some 4,000. Arbitrary between these.
+/// If the assistant's messages have at least this many bytes on average, the conversation counts as one of a user with
+/// an assistant, and its summary is an account of exchanges. Messages between two people have some 140 bytes on
+/// average, an assistant's answers some 4,000. Arbitrary between these.
 pub const LONG_ANSWER: usize = 500;
 
-/// The worth, in a summary of exchanges, of a word that only one sentence has. A word of more sentences is worth the
-/// logarithm of their number plus one. Arbitrary.
+/// The worth, in a summary of exchanges, of a word that only one sentence contains. The worth of a word of several
+/// sentences is the logarithm of their number plus one. Arbitrary.
 pub const ONCE: f64 = 0.25;
 
-/// The factor on a word that the summary of exchanges already has. Arbitrary.
+/// The factor on a word that the summary of exchanges already contains. Arbitrary.
 pub const AGAIN: f64 = 0.25;
 
 /// The factor on a name or a number in a summary of exchanges. Arbitrary.
@@ -96,30 +96,30 @@ pub const KEY: f64 = 1.5;
 /// The factor on a list item, when the goal of a conversation, a request or a title is chosen. Arbitrary.
 pub const ITEM: f64 = 0.5;
 
-/// The factor, for a goal or a title, on a sentence that leans on what was said before. Arbitrary.
+/// The factor on a sentence that refers to earlier sentences, when a goal or a title is chosen. Arbitrary.
 pub const LEANS: f64 = 0.4;
 
-/// The factor, for a goal, a request or a title, on a request that only prepares the work, such as "read the README".
-/// Arbitrary.
+/// The factor on a request that only prepares the work, such as "read the README", when a goal, a request or a title is
+/// chosen. Arbitrary.
 pub const PREPARES: f64 = 0.4;
 
 /// The factor on a sentence of the user that states a choice, a wish or a rule. Arbitrary.
 pub const CHOICE: f64 = 1.5;
 
-/// The factor on a sentence of the assistant that reports what was done or found. Arbitrary.
+/// The factor on a sentence of the assistant that reports an action or a finding. Arbitrary.
 pub const REPORT: f64 = 2.0;
 
-/// An answer's sentence that reports nothing is quoted only if it has at least this share of the question's words.
-/// Arbitrary.
+/// If a sentence of an answer reports nothing, it is quoted only if it contains at least this share of the question's
+/// words. Arbitrary.
 pub const ANSWERING: f64 = 0.3;
 
 /// The factor on the first request, when the goal of a conversation or its title is chosen. Arbitrary.
 pub const FIRST_ASK: f64 = 2.2;
 
-/// The factor on the first request for a title, if the user wrote at most [`FEW_ASKS`] messages. Arbitrary.
+/// The factor on the first request when a title is chosen, if the user wrote at most [`FEW_ASKS`] messages. Arbitrary.
 pub const ONLY_ASK: f64 = 3.0;
 
-/// See [`ONLY_ASK`].
+/// The maximum number of a user's messages for which [`ONLY_ASK`] applies. Arbitrary.
 pub const FEW_ASKS: usize = 5;
 
 /// The factor on the first clause of a request, when the clause for a title is chosen. Arbitrary.
@@ -143,12 +143,12 @@ pub const TOPICS: usize = 4;
 /// The minimum number of sentences of each topic. Measured with [`TOKENS_FOR_TOPICS`].
 pub const LEAST_OF_TOPIC: usize = 4;
 
-/// A source is cited for a sentence if the total weight of the words that they share is more than this share of the
+/// A source is cited for a sentence if the total weight of the words that both contain is more than this share of the
 /// highest such weight of any source. Arbitrary.
 pub const CITED_SHARE: f64 = 0.7;
 
-/// How many words a model is assumed to write in ten tokens. Requests state the length in words, so this decides how
-/// often an answer is too long. Arbitrary.
+/// The number of words that a model is assumed to write in ten tokens. Requests state the length in words, so this
+/// number decides how often an answer is too long. Arbitrary.
 pub const WORDS_OF_TEN_TOKENS: usize = 6;
 
 /// A context across conversations summarises a conversation only if it has at least this many messages
@@ -180,7 +180,7 @@ pub const RELATED_SESSIONS: usize = 8;
 /// The smallest limit of tokens for a segment's summary: enough for a short sentence. Arbitrary.
 pub const SEGMENT_TOKENS: usize = 24;
 
-/// How long a session must be silent before it counts as ended, in milliseconds: half an hour. Arbitrary.
+/// The time for which a session must be silent before it counts as ended, in milliseconds: half an hour. Arbitrary.
 pub const SESSION_ENDED: Millis = 30 * 60 * 1000;
 
 /// A quarter is summarised only if it has at least this many conversations. Arbitrary: a single conversation

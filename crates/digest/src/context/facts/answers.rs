@@ -1,5 +1,5 @@
-//! Finds the statements of an assistant that hold: reports, unless the person rejected them, and proposals, if the
-//! person accepted them.
+//! Finds the statements of an assistant that count as facts. A report counts unless the person rejected it. A proposal
+//! counts if the person accepted it.
 
 use super::passing::is_report_of_moment;
 use super::signs::{is_reference, is_request, words};
@@ -39,11 +39,11 @@ const DONE: &[&str] = &[
 const PROPOSES: &[&str] =
     &["should", "suggest", "recommend", "propose", "must", "will", "decision", "recommended"];
 
-/// The most sentences of an answer that proposes something. A longer answer is an essay, and "yes" accepts no single
-/// sentence of it. Arbitrary.
+/// The maximum number of sentences of an answer whose proposal can be accepted. A longer answer is an essay, and a
+/// "yes" to it accepts no single sentence. Arbitrary.
 const LONGEST_PROPOSAL: usize = 16;
 
-/// Words of statements that are only true for a moment, or that say what comes next.
+/// Words of statements that are only true for a moment, or that announce the next step.
 const PASSING: &[&str] = &[
     "i'll",
     "let",
@@ -117,13 +117,14 @@ const PASSING: &[&str] = &[
     "see",
 ];
 
-/// How many answers are examined for signs of work. Arbitrary: an assistant that works does so soon.
+/// The number of answers that are examined for signs of work. Arbitrary: an assistant that works shows it soon.
 const MOST_EXAMINED: usize = 50;
 
-/// The fewest words of a fact of an answer. Arbitrary.
+/// The minimum number of words of a fact in an answer. Arbitrary.
 const SHORTEST: usize = 7;
 
-/// Returns the fact of the assistant's messages `answers`, if `reply`, the message after them, lets it hold.
+/// Returns the best fact in the assistant's messages `answers`, unless `reply`, the message after them, rejects them.
+/// If the reply doesn't accept them either, the answers must show work.
 pub(super) fn accepted(answers: &[Said<'_>], reply: &str) -> Option<Fact> {
     let spoken: Vec<&Said<'_>> =
         answers.iter().filter(|message| message.voice() == Voice::Assistant).collect();
@@ -140,7 +141,7 @@ pub(super) fn accepted(answers: &[Said<'_>], reply: &str) -> Option<Fact> {
     for sentence in sentences {
         let names = said::named(last.text, &sentence);
         let Some((score, kind)) = judged(&sentence, names, worked, accepts) else { continue };
-        // Answers end with their conclusion, so the later one of equally good sentences is taken.
+        // Answers end with their conclusion, so the last of several equally good sentences is taken.
         if best.as_ref().is_none_or(|(known, ..)| score >= *known) {
             best = Some((score, kind, sentence));
         }
@@ -149,7 +150,7 @@ pub(super) fn accepted(answers: &[Said<'_>], reply: &str) -> Option<Fact> {
     Some(Fact { kind, text: sentence.text, ordinal: last.ordinal, takes_back: None })
 }
 
-/// Returns whether an assistant works in this conversation, rather than only talks.
+/// Returns whether the assistant of this conversation does work, and doesn't only talk.
 pub(super) fn works(messages: &[Said<'_>]) -> bool {
     let is_answer = |message: &&Said<'_>| message.voice() == Voice::Assistant;
     messages.iter().any(|message| message.role == Some(Role::Tool))
@@ -195,7 +196,7 @@ fn judged(sentence: &Sentence, names: usize, worked: bool, accepts: bool) -> Opt
         () if accepts && proposes > 0 => Kind::Decision,
         () => return None,
     };
-    // A sentence without a name or an identifier says little outside of its conversation.
+    // A sentence without a name or an identifier says little outside its conversation.
     (names > 0.0)
         .then_some((done.max(proposes) as f64 + names * 0.5 + (words.len() >= 10) as u8 as f64 * 0.5, kind))
 }

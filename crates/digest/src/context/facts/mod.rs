@@ -1,11 +1,12 @@
 //! Finds facts and decisions in a conversation without a model.
 //!
-//! A fact is a whole sentence of a message. A person's sentence says something about the person or the project, or
-//! states a rule or a choice. An assistant's sentence is a report that the person did not reject, or a proposal that
-//! the person accepted. A score counts general signs, such as the first person, a past tense, a date, a name, or "must"
-//! and "never"; it needs no list of topics. Few sentences are taken from each exchange. Questions, requests of one
-//! moment, code, headings, rows of tables, quotations, and text that a client added are skipped. The signs are English:
-//! in other languages only sentences with names and numbers can reach the bar.
+//! A fact is a whole sentence of a message. A person's sentence is a fact if it says something about the person or the
+//! project, or states a rule or a choice. An assistant's sentence is a fact if it is a report that the person did not
+//! reject, or a proposal that the person accepted. A sentence is scored by general signs, such as the first person, a
+//! past tense, a date, a name, or "must" and "never". So no list of topics is needed. Only a few sentences are taken
+//! from each exchange. Questions, requests of one moment, code, headings, rows of tables, quotations, and text that a
+//! client added are skipped. The signs are English. In other languages, only sentences with names and numbers can reach
+//! the required score.
 
 mod answers;
 mod passing;
@@ -20,13 +21,13 @@ use tiro_base::memory::{Kind, Role};
 /// A message of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Said<'a> {
-    /// Its ordinal in the session.
+    /// The ordinal of the message in the session.
     pub ordinal: i64,
     /// The speaker's role.
     pub role: Option<Role>,
     /// The speaker's name.
     pub speaker: Option<&'a str>,
-    /// Its text.
+    /// The text.
     pub text: &'a str,
 }
 
@@ -37,13 +38,14 @@ pub struct Fact {
     pub kind: Kind,
     /// The sentence, without markup.
     pub text: String,
-    /// The ordinal of its message.
+    /// The ordinal of the message.
     pub ordinal: i64,
-    /// The ordinal of the message whose decisions it takes back, as in "forget that, we stay with Redis".
+    /// The ordinal of the earlier message whose decisions this fact takes back, as in "forget that, we stay with
+    /// Redis".
     pub takes_back: Option<i64>,
 }
 
-/// Who speaks.
+/// The kind of speaker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Voice {
     /// A person: the user, or anyone with a name of their own.
@@ -54,23 +56,24 @@ pub enum Voice {
     Other,
 }
 
-/// The maximum number of facts of a person's message. Arbitrary: few rather than many.
+/// The maximum number of facts that are taken from one message of a person. Arbitrary: few rather than many.
 const OF_MESSAGE: usize = 2;
 
-/// How many messages of a person may lie between a decision and the message that takes it back. Arbitrary.
+/// The maximum number of a person's messages between a decision and the message that takes it back. Arbitrary.
 const TAKEN_BACK_WITHIN: usize = 3;
 
 impl Said<'_> {
-    /// Returns who speaks.
+    /// Returns the kind of speaker.
     pub fn voice(&self) -> Voice {
         Voice::of(self.role, self.speaker)
     }
 }
 
 impl Voice {
-    /// Returns who speaks in a message of the speaker `speaker` in the role `role`.
+    /// Returns the kind of speaker of a message with the speaker's name `speaker` and the role `role`.
     ///
-    /// In conversations of two people, one of them has the role of the assistant; the name shows that this is a person.
+    /// In a conversation of two people, one of them may have the role of the assistant. The name then shows that the
+    /// speaker is a person.
     pub fn of(role: Option<Role>, speaker: Option<&str>) -> Voice {
         let name = speaker.map(str::trim).filter(|name| !name.is_empty());
         match (role, name) {
@@ -85,7 +88,7 @@ impl Voice {
 }
 
 /// Returns the facts and decisions of `messages`, in order. An assistant's messages after the last message of a person
-/// are not judged yet: the caller passes them again once the person has answered.
+/// are not judged yet. The caller passes them again after the person has answered.
 pub fn facts(messages: &[Said<'_>]) -> Vec<Fact> {
     let mut found: Vec<Fact> = Vec::new();
     let persons: Vec<(usize, String)> = messages

@@ -1,27 +1,28 @@
-//! Recognises sentences that a person says only for the moment while an assistant works for them: about what they tried
-//! and saw, about the next step and about open questions, and output that they pasted. From such a session, only
-//! statements that name what they are about are worth keeping.
+//! Recognises sentences that a person says only for the moment while an assistant works for them. They are about
+//! attempts and observations, the next step, or open questions, or are pasted output. From such a session, only
+//! statements that name their topic are worth keeping.
 
 use super::Said;
 use super::signs::{is_reference, is_request};
 
-/// How many messages before a message are searched for the text that was pasted into it. Arbitrary.
+/// The number of earlier messages that are searched for text that was pasted into a message. Arbitrary.
 const PASTED_WITHIN: usize = 60;
 
-/// The maximum number of bytes of such a message that are read. Arbitrary: longer ones are mostly files and logs.
+/// The maximum number of bytes of such an earlier message that are read. Arbitrary: longer messages are mostly files
+/// and logs.
 const MOST_READ: usize = 64 * 1024;
 
-/// The largest share of characters that are neither letters nor spaces, in percent. Arbitrary: a sentence about code
-/// has less than half of this share.
+/// The largest percentage of characters of prose that are neither letters nor spaces. Arbitrary: a sentence about code
+/// has less than half of this percentage.
 const SYMBOLS: usize = 22;
 
-/// Words that lead to a statement and don't belong to it.
+/// Words that introduce a statement and don't belong to it.
 const LEADS: &[&str] = &[
     "so", "but", "and", "now", "ok", "okay", "also", "then", "well", "yes", "right", "hmm", "oh", "like",
     "actually",
 ];
 
-/// Past tenses and participles of what a person tries and sees.
+/// Past tenses and participles of verbs for attempts and observations.
 const OBSERVES: &[&str] = &[
     "tried",
     "ran",
@@ -58,7 +59,7 @@ const OBSERVES: &[&str] = &[
     "know",
 ];
 
-/// Phrases about the next step, about open questions, and about things that only this conversation explains.
+/// Phrases about the next step, about open questions, and about things that are only explained in this conversation.
 const PHRASES: &[&str] = &[
     "first thing",
     "next thing",
@@ -114,13 +115,14 @@ const PHRASES: &[&str] = &[
     "capture the",
 ];
 
-/// Nouns for which only the conversation shows which file, test or other thing is meant.
+/// Nouns that name a thing, such as a file or a test, without saying which. Only the conversation shows which one is
+/// meant.
 const NOUNS: &[&str] = &[
     "file", "files", "test", "tests", "command", "function", "script", "code", "output", "page", "method",
     "class", "list", "doc", "document", "branch", "commit", "pr", "step", "thing",
 ];
 
-/// Past tenses of what a person did once.
+/// Past tenses of actions that a person did once.
 const EVENTS: &[&str] =
     &["deleted", "removed", "reset", "moved", "renamed", "installed", "authenticated", "created"];
 
@@ -131,7 +133,7 @@ const REASONS: &[&str] = &["because", "since", "so", "which", "to", "for", "becu
 const ASKS: &[&str] =
     &["should", "can", "could", "would", "do", "does", "did", "is", "are", "was", "will", "shall"];
 
-/// Words that begin a request of this moment even if the sentence has a word of a rule.
+/// Words that begin a request of this moment, even if the sentence also contains a word of a rule.
 const NOW: &[&str] = &[
     "tell",
     "read",
@@ -148,7 +150,7 @@ const NOW: &[&str] = &[
     "remember",
 ];
 
-/// Words about documents, tests, and the state of the work, which a report of an assistant may be about.
+/// Words about documents, tests, and the state of the work. A report of an assistant with such a word is not kept.
 const OF_WORK: &[&str] = &[
     "readme",
     "doc",
@@ -181,7 +183,7 @@ const OF_WORK: &[&str] = &[
     "accurately",
 ];
 
-/// Words that begin a report of what was done just now, or of a number of things that only the conversation names.
+/// Words that begin a report of an action just now, or of a number of things that are only named in the conversation.
 const REPORTS: &[&str] = &[
     "done",
     "confirmed",
@@ -202,17 +204,17 @@ const REPORTS: &[&str] = &[
     "waiting",
 ];
 
-/// Words before the number of a part of a plan that only the conversation has: `step 5`, `option B`.
+/// Words before the number of a part of a plan, as in `step 5` and `option B`. The plan is only in the conversation.
 const PARTS: &[&str] = &["step", "chunk", "phase", "round", "option", "principle", "question", "line"];
 
-/// Returns whether a report of an assistant says nothing that lasts: it says what was done to a document, how the work
-/// stands, or something that only the conversation explains. `words` are its words.
+/// Returns whether a report of an assistant has no lasting content. Such a report is about changes to a document, the
+/// state of the work, or something that only the conversation explains. `words` are the words of the report.
 pub(super) fn is_report_of_moment(text: &str, words: &[String]) -> bool {
     let numbered = words.windows(2).any(|pair| {
         PARTS.contains(&pair[0].as_str())
             && (pair[1].len() == 1 || pair[1].bytes().all(|byte| byte.is_ascii_digit()))
     });
-    // `D7` and `Q-UX3` are names that a plan gave to its parts; `S3` is a service.
+    // `D7` and `Q-UX3` are names of parts of a plan, but `S3` is a service.
     let is_label = |word: &str| {
         let mut letters = word.chars();
         let begins = letters.next().is_some_and(|c| c.is_ascii_uppercase() && c != 'S');
@@ -221,7 +223,7 @@ pub(super) fn is_report_of_moment(text: &str, words: &[String]) -> bool {
     let has_label = text.contains("Q-") || text.split(|c: char| !c.is_alphanumeric()).any(is_label);
     let first = words.first().map(String::as_str).unwrap_or_default();
     let has = |wanted: &str| words.iter().any(|word| word == wanted);
-    // "Removed `a` from `b`" is worth keeping only with its reason.
+    // "Removed `a` from `b`" is only worth keeping together with its reason.
     let is_edit = (first.ends_with("ed") || first == "use")
         && !words[1..].iter().any(|word| REASONS.contains(&word.as_str()));
     let refers = words.windows(2).any(|pair| pair[0] == "this" && matches!(pair[1].as_str(), "is" | "was"));
@@ -236,7 +238,7 @@ pub(super) fn is_report_of_moment(text: &str, words: &[String]) -> bool {
         || has_label
 }
 
-/// Returns whether one of the messages before a message has the sentence `text`.
+/// Returns whether one of the messages in `before` contains the sentence `text`.
 pub(super) fn was_said(text: &str, before: &[Said<'_>]) -> bool {
     let text = plain(text);
     let read = |said: &Said<'_>| plain(&said.text[..said.text.floor_char_boundary(MOST_READ)]);
@@ -249,15 +251,15 @@ fn plain(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Returns whether a text has too many signs for prose, or is a chain of causes as programs print it: `error: reading:
-/// no such file`.
+/// Returns whether a text is the output of a program. It has too many signs for prose, or is a chain of causes such as
+/// `error: reading: no such file`.
 pub(super) fn is_output(text: &str) -> bool {
     let counted = text.chars().filter(|c| !c.is_whitespace()).count().max(1);
     let signs = text.chars().filter(|c| !c.is_whitespace() && !c.is_alphabetic() && *c != '\'').count();
     signs * 100 > counted * SYMBOLS || text.matches(": ").count() >= 2 || text.starts_with('•')
 }
 
-/// Returns whether a sentence with these words says nothing that lasts beyond the moment.
+/// Returns whether a sentence with these words has no lasting content.
 pub(super) fn is_passing(words: &[String]) -> bool {
     let said: Vec<&str> = words.iter().map(String::as_str).skip_while(|word| LEADS.contains(word)).collect();
     let Some(first) = said.first() else { return true };
@@ -272,13 +274,13 @@ pub(super) fn is_passing(words: &[String]) -> bool {
         }) && said.iter().take(4).any(|word| matches!(*word, "i" | "i'm" | "i've" | "we" | "we've"));
     let all = format!(" {} ", said.join(" "));
     let is_open = PHRASES.iter().any(|phrase| all.contains(&format!(" {phrase} ")));
-    // "this rule must" names what it speaks of, "it must" does not.
+    // "this rule must" names its subject, but "it must" does not.
     let refers = matches!(
         *first,
         "it" | "it's" | "its" | "that" | "that's" | "thats" | "they" | "he" | "she" | "which"
     ) || (is_reference(first) && is_request(second))
         || matches!((*first, second), ("this", "is" | "was" | "must" | "should" | "means"));
-    // "The file must be a list": only the conversation tells which file.
+    // In "The file must be a list", only the conversation shows which file is meant.
     let is_unnamed = matches!(*first, "the" | "this") && NOUNS.contains(&second);
     let is_of_case = matches!(*first, "once" | "when" | "if" | "after" | "before")
         && words

@@ -12,19 +12,20 @@ use tiro_text::blocks::{self, Form, Sentence, blocks};
 /// The maximum number of bytes of a message that are read. Arbitrary: longer messages are mostly pasted files.
 const MOST_READ: usize = 16 * 1024;
 
-/// The fewest words of a fact. Arbitrary.
+/// The minimum number of words of a fact. Arbitrary.
 const SHORTEST: usize = 5;
 
-/// The fewest words of a decision without a name, where an assistant works. Arbitrary.
+/// The minimum number of words of a decision without a name, in a session in which an assistant works. Arbitrary.
 const SHORTEST_WITHOUT_NAME: usize = 7;
 
-/// The lowest score of a fact. Measured with `evals facts`: on conversations of two people, seven of ten sentences above
-/// it are from messages that annotators took facts from.
+/// The lowest score of a fact. Measured with `evals facts`: on conversations of two people, seven of ten sentences
+/// above this score are from messages that annotators took facts from.
 const BAR: f64 = 2.0;
 
-/// Returns the facts and decisions of a person's message, the best first. If the message takes back what the person said,
-/// the sentence that says what holds instead is a decision whatever its score is. `before` has the messages before it if
-/// an assistant works in this session: in such a session, statements for the moment and pasted text are left out.
+/// Returns the facts and decisions of a person's message, the best first. If the message takes back an earlier
+/// decision, the sentence that replaces this decision is itself a decision, whatever its score is. `before` contains
+/// the messages before this message if an assistant works in this session. In such a session, statements for the moment
+/// and pasted text are left out.
 pub(super) fn stated(message: &str, takes_back: bool, before: Option<&[Said<'_>]>) -> Vec<(Kind, String)> {
     let mut found: Vec<(f64, Kind, String)> = Vec::new();
     let pasted_from = before.and_then(|_| blocks::pasted_from(read(message))).unwrap_or(usize::MAX);
@@ -42,7 +43,8 @@ pub(super) fn stated(message: &str, takes_back: bool, before: Option<&[Said<'_>]
     found.into_iter().map(|(_, kind, text)| (kind, text)).collect()
 }
 
-/// Returns whether a sentence with `names` names says something that lasts, and was not pasted from the messages `before`.
+/// Returns whether a sentence has lasting content and was not pasted from the messages `before`. `names` is the number
+/// of names in it.
 fn lasts(text: &str, names: usize, kind: Kind, before: &[Said<'_>]) -> bool {
     let words = words(text);
     let says_of_what = names > 0 || (kind == Kind::Decision && words.len() >= SHORTEST_WITHOUT_NAME);
@@ -52,7 +54,7 @@ fn lasts(text: &str, names: usize, kind: Kind, before: &[Said<'_>]) -> bool {
         && !passing::was_said(text, before)
 }
 
-/// Returns the part of a message that is read.
+/// Returns the beginning of a message, which is the part that is read.
 fn read(message: &str) -> &str {
     &message[..message.floor_char_boundary(MOST_READ)]
 }
@@ -67,13 +69,14 @@ pub(super) fn sentences(message: &str) -> Vec<Sentence> {
         .collect()
 }
 
-/// Returns how many names, paths and identifiers a sentence of `message` has. The markup shows which words are code.
+/// Returns the number of names, paths and identifiers in a sentence of `message`. Markup in the message shows which
+/// words are code.
 pub(super) fn named(message: &str, sentence: &Sentence) -> usize {
     message.get(sentence.range.clone()).map_or(0, |text| entities(text).len())
 }
 
-/// Returns the score of a sentence as a fact, and its kind. Each number is arbitrary; together they are measured with
-/// `evals facts`.
+/// Returns the score of a sentence as a fact, and its kind. The single numbers are arbitrary. Their combination is
+/// measured with `evals facts`.
 fn judged(sentence: &Sentence, names: usize) -> (f64, Kind) {
     let text = sentence.text.as_str();
     let words = words(text);
@@ -82,7 +85,7 @@ fn judged(sentence: &Sentence, names: usize) -> (f64, Kind) {
     let mut score = 0.0;
     let is_rule = has(is_rule) || is_choice(text);
     let is_own = has(is_own);
-    // A mention of files, an arrow, or a list in brackets is a paste or a note, no statement.
+    // A mention of files, an arrow, or a list in brackets shows a paste or a note, which is not a statement.
     let is_note =
         text.starts_with(['@', '#', '/', '[', '{', '"', '(']) || text.contains("-->") || text.contains(": [");
     if words.len() < SHORTEST || text.ends_with(':') || is_note {
@@ -107,19 +110,19 @@ fn judged(sentence: &Sentence, names: usize) -> (f64, Kind) {
     (score, if is_rule && !has_past_report(&words) { Kind::Decision } else { Kind::Fact })
 }
 
-/// Returns whether a word leaves open whether something holds.
+/// Returns whether a word makes a statement uncertain.
 fn is_open(word: &str) -> bool {
     matches!(word, "option" | "options" | "assume" | "assumes" | "assuming" | "might" | "whether")
 }
 
-/// Returns whether a speaker reports: "I went", "we've added", "I was".
+/// Returns whether the speakers report something about themselves, as in "I went", "we've added", "I was".
 fn has_past(words: &[String]) -> bool {
     let subject = |word: &String| matches!(word.as_str(), "i" | "we" | "i've" | "we've" | "my" | "our");
     words.windows(2).any(|pair| subject(&pair[0]) && is_past(&pair[1]))
         || words.windows(3).any(|three| subject(&three[0]) && is_past(&three[2]))
 }
 
-/// Returns whether the sentence only reports what happened, so that a word such as "only" makes no rule of it.
+/// Returns whether the sentence only reports an event. In such a sentence, a word such as "only" doesn't state a rule.
 fn has_past_report(words: &[String]) -> bool {
     let decides = ["decided", "chose", "chosen", "agreed", "switched", "must"];
     has_past(words) && !words.iter().any(|word| decides.contains(&word.as_str()))
@@ -157,7 +160,7 @@ fn is_choice(text: &str) -> bool {
         "moved to",
         "by default",
     ];
-    // "I want the entry to have a name" is a requirement, "I want to check it" is not.
+    // "I want the entry to have a name" is a requirement, but "I want to check it" is not.
     let wants = ["i want ", "we want "];
     let wanted = wants.iter().find_map(|phrase| lower.split_once(phrase)).map(|(_, rest)| rest);
     let is_wanted = wanted.is_some_and(|rest| !rest.starts_with("to ") && !rest.starts_with("you "));
@@ -169,7 +172,7 @@ fn clauses(text: &str) -> impl Iterator<Item = Vec<String>> {
     text.split([',', ';', ':', '—', '(']).map(words).filter(|words| !words.is_empty())
 }
 
-/// Returns whether a sentence says what the speaker is about to do: "I'm trying to", "I want to make sure".
+/// Returns whether a sentence states an intention of the speaker, as in "I'm trying to" and "I want to make sure".
 fn is_intention(words: &[String]) -> bool {
     let all = words.join(" ");
     let phrases = [

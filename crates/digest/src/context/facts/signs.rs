@@ -1,9 +1,9 @@
-//! Words and signs by which sentences are judged.
+//! Words and signs that are used to judge sentences.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-/// Names of assistants and of roles, which are no person's.
+/// Names of assistants and of roles. A speaker with such a name is not a person.
 const ASSISTANTS: &[&str] = &[
     "agent",
     "ai",
@@ -25,7 +25,7 @@ const ASSISTANTS: &[&str] = &[
     "tool",
 ];
 
-/// Verbs that begin a request of one moment.
+/// Verbs that begin a request for the moment.
 const REQUESTS: &str = "
     add adjust analyze append apply ask author build bump call change check clarify clean close commit compare complete compute
     configure continue convert copy create debug define delete deploy describe design do document download draft drop
@@ -55,7 +55,7 @@ const RULES: &str = "
     must never always should shouldn't mustn't only prefer prefers decided chose chosen agreed require
     requires required forbidden allowed supposed instead default convention policy";
 
-/// Words of an opinion or of politeness, which state nothing.
+/// Words of an opinion or of politeness. They state no fact.
 const HEDGES: &str = "
     think guess hope wonder wondering maybe perhaps bet suppose imagine appreciate glad sorry thank thanks wow hey great
     awesome cool amazing wonderful nice congrats agree sounds wish curious";
@@ -84,7 +84,7 @@ pub(super) fn words(text: &str) -> Vec<String> {
     words.map(|word| word.trim_matches('\'')).filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
-/// Returns whether the name of a speaker is a person's.
+/// Returns whether a speaker's name is the name of a person.
 pub(super) fn is_persons_name(name: &str) -> bool {
     let begins =
         name.starts_with(char::is_uppercase) && name.chars().all(|c| c.is_alphabetic() || " .'-".contains(c));
@@ -99,7 +99,7 @@ pub(super) fn is_rule(word: &str) -> bool {
     RULE_WORDS.contains(word)
 }
 
-/// Returns whether a word makes a rule of a sentence by itself.
+/// Returns whether a word alone turns a sentence into a rule.
 pub(super) fn is_strict(word: &str) -> bool {
     matches!(
         word,
@@ -125,7 +125,7 @@ pub(super) fn is_past(word: &str) -> bool {
         || (word.len() > 4 && word.ends_with("ed") && !matches!(word, "need" | "indeed"))
 }
 
-/// Returns whether a word stands for the speaker.
+/// Returns whether a word refers to the speaker.
 pub(super) fn is_own(word: &str) -> bool {
     matches!(
         word,
@@ -147,12 +147,12 @@ pub(super) fn is_own(word: &str) -> bool {
     )
 }
 
-/// Returns whether a word stands for the listener.
+/// Returns whether a word refers to the listener.
 pub(super) fn is_listener(word: &str) -> bool {
     matches!(word, "you" | "your" | "you're" | "you've" | "you'll" | "you'd" | "yours" | "u")
 }
 
-/// Returns whether a word refers to what was said before.
+/// Returns whether a word refers to something that was said before.
 pub(super) fn is_reference(word: &str) -> bool {
     matches!(
         word,

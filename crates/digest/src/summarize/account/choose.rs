@@ -1,4 +1,4 @@
-//! Chooses the parts of an account that are worth most for their tokens.
+//! Chooses the parts of an account that contribute most for their tokens.
 
 use std::collections::BTreeSet;
 
@@ -8,13 +8,16 @@ use crate::summarize::cues::{chooses, reports};
 use crate::summarize::reading::roughly;
 use crate::tuning::summaries::{AGAIN, CHOICE};
 
-/// Choosing stops after this many candidates in a row that don't fit. Arbitrary: each is rendered and counted.
+/// Choosing stops after this many candidates in a row that don't fit. Arbitrary: rendering and counting each candidate
+/// takes time.
 const MISFITS: usize = 24;
 
-/// The maximum number of parts that are compared, the best at the beginning. Arbitrary: an account has a few dozen.
+/// The maximum number of parts that are compared. The best parts are at the beginning. Arbitrary: an account has a few
+/// dozen.
 const MOST_PARTS: usize = 1000;
 
-/// The most bytes of a sentence for each token that is left. A longer one can't fit, so its tokens aren't counted.
+/// The maximum number of bytes of a sentence for each available token. A longer sentence can't fit, so its tokens
+/// aren't counted.
 const BYTES_OF_TOKEN: usize = 12;
 
 /// A sentence that may be added to the summary, with its exchange.
@@ -22,14 +25,14 @@ const BYTES_OF_TOKEN: usize = 12;
 pub(super) enum Part {
     /// The user's request, with its outcome if there is one.
     Exchange(usize),
-    /// Another sentence of the user.
+    /// Another sentence of the user, given by the exchange and the sentence.
     Said(usize, usize),
-    /// Another sentence of the answer.
+    /// Another sentence of the answer, given by the exchange and the sentence.
     Answered(usize, usize),
 }
 
 impl Account<'_> {
-    /// Adds the parts that are worth most, as long as the summary that `render` makes of them fits.
+    /// Adds the parts that contribute most, as long as the summary that `render` makes of them fits.
     pub(super) fn fitted(
         &self,
         max_tokens: usize,
@@ -40,7 +43,7 @@ impl Account<'_> {
         let mut covered = vec![false; self.central.len()];
         let mut chosen = BTreeSet::new();
         let mut best = Summary::default();
-        // The goal and the last exchange are in every account that has room for them.
+        // The goal and the last exchange are in every account that has enough room.
         let mut first: Vec<Part> = self.goal(usize::MAX).map(Part::Exchange).into_iter().collect();
         let last = self.exchanges.len() - 1;
         first.extend(self.asks[last].map(|_| Part::Exchange(last)));
@@ -92,7 +95,7 @@ impl Account<'_> {
         best
     }
 
-    /// Returns everything that an account may have.
+    /// Returns all parts that an account can contain.
     pub(super) fn parts(&self) -> Vec<Part> {
         let mut parts = Vec::new();
         for (at, exchange) in self.exchanges.iter().enumerate() {
@@ -124,15 +127,15 @@ impl Account<'_> {
         }
     }
 
-    /// Returns what a part adds to the chosen parts, relative to its length. Words that the chosen parts already have
-    /// count less.
+    /// Returns the contribution of a part to the chosen parts, relative to its length. Words that the chosen parts
+    /// already contain count less.
     pub(super) fn rate(&self, part: Part, chosen: &BTreeSet<Part>, covered: &[bool]) -> f64 {
         let factor = match part {
             Part::Exchange(at) if self.asks[at].is_some_and(|ask| chooses(self.sentence(ask))) => CHOICE,
             Part::Exchange(_) => 1.0,
             Part::Said(_, place) if chooses(self.sentence(place)) => CHOICE,
             Part::Said(..) => 0.8,
-            // A further report stands beside the request, never alone.
+            // A further report is shown only together with its request.
             Part::Answered(at, _) if chosen.contains(&Part::Exchange(at)) => 0.5,
             Part::Answered(..) => return 0.0,
         };

@@ -1,5 +1,5 @@
-//! Summarises a user's conversation with an assistant as an account of its exchanges: what the user asked, what came of
-//! it, what was decided, and where it stands.
+//! Summarises a user's conversation with an assistant as an account of its exchanges. The account contains the user's
+//! requests, their outcomes, the decisions, and the current state.
 
 mod choose;
 mod read;

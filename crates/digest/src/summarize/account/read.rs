@@ -1,5 +1,5 @@
-//! What an account needs to know of a conversation: for each exchange the sentence that asks, and the sentence that says
-//! what came of it.
+//! Finds the sentences that an account needs: for each exchange, the sentence that states the request best, and the
+//! sentence that states the outcome best.
 
 use std::collections::BTreeSet;
 
@@ -17,11 +17,11 @@ pub(super) struct Account<'a> {
     pub(super) exchanges: &'a [Exchange],
     pub(super) sources: &'a [Source<'a>],
     pub(super) central: Vec<f64>,
-    /// Whether the assistant does work. If not, its lists are advice, not reports.
+    /// Whether the assistant does work. Otherwise lists in its answers are advice, not reports.
     pub(super) is_work: bool,
-    /// For each exchange, the sentence that asks best.
+    /// For each exchange, the sentence that states the request best.
     pub(super) asks: Vec<Option<usize>>,
-    /// For each exchange, the sentence that says best what came of it.
+    /// For each exchange, the sentence that states the outcome best.
     pub(super) outcomes: Vec<Option<usize>>,
 }
 
@@ -45,7 +45,7 @@ impl<'a> Account<'a> {
         let mut said: BTreeSet<&str> = BTreeSet::new();
         let mut outcomes = Vec::new();
         for exchange in exchanges {
-            // A sentence that an assistant repeats says nothing of this exchange.
+            // If an assistant repeats a sentence, the sentence says nothing about this exchange.
             let outcome = account.outcome(exchange);
             outcomes.push(outcome.filter(|place| said.insert(&reading.sentences[*place].text)));
         }
@@ -57,7 +57,7 @@ impl<'a> Account<'a> {
         &self.reading.sentences[place]
     }
 
-    /// Returns how much a sentence is about the whole conversation, for its length.
+    /// Returns how central a sentence is to the whole conversation, relative to its length.
     pub(super) fn weight(&self, place: usize) -> f64 {
         let sentence = self.sentence(place);
         let sum: f64 = sentence.words.iter().map(|word| self.central[*word as usize]).sum();
@@ -69,11 +69,11 @@ impl<'a> Account<'a> {
         rated.max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1))).map(|(_, place)| place)
     }
 
-    /// Returns the sentence of the exchange that says best what the user asked.
+    /// Returns the sentence of the exchange that states the user's request best.
     pub(super) fn ask(&self, exchange: &Exchange) -> Option<usize> {
         let rate = |place: usize| {
             let sentence = self.sentence(place);
-            // Here a question is what the user wants, not a gap.
+            // A question counts more here, because it shows the user's wish.
             let form = if sentence.form == Form::Question { 2.0 } else { 1.0 };
             let choice = if chooses(sentence) { CHOICE } else { 1.0 };
             let item = if sentence.is_item { ITEM } else { 1.0 };
@@ -83,8 +83,8 @@ impl<'a> Account<'a> {
         self.best(&exchange.asked, rate).or(exchange.agreed)
     }
 
-    /// Returns the sentence of the exchange that says best what came of it; `None` if no sentence reports anything or
-    /// answers the question.
+    /// Returns the sentence of the exchange that states the outcome best. Returns `None` if no sentence reports
+    /// anything or answers the question.
     pub(super) fn outcome(&self, exchange: &Exchange) -> Option<usize> {
         let asked: Vec<&Sentence> = exchange.asked.iter().map(|place| self.sentence(*place)).collect();
         let last = exchange.answered.last().copied().unwrap_or(0);
@@ -99,7 +99,7 @@ impl<'a> Account<'a> {
             if !is_report && (shared < ANSWERING || sentence.is_item || announces(sentence)) {
                 return 0.0;
             }
-            // Reports come at the end of the work, explanations at the beginning of the answer.
+            // Reports are at the end of the work, and explanations at the beginning of an answer.
             let place = (at - first) as f64 / (last - first).max(1) as f64;
             let (factor, place) = if is_report { (REPORT, place) } else { (1.0, 1.0 - place) };
             self.weight(at) * factor * (0.5 + shared) * (0.5 + place)
@@ -107,8 +107,8 @@ impl<'a> Account<'a> {
         self.best(&exchange.answered, rate)
     }
 
-    /// Returns the exchange whose request says best what the conversation is for: early, and about what the rest is
-    /// about.
+    /// Returns the exchange whose request states the purpose of the conversation best. Such a request is early, and
+    /// shares its topic with the rest of the conversation.
     pub(super) fn goal(&self, max_bytes: usize) -> Option<usize> {
         let early = self.exchanges.len().div_ceil(3);
         let rate = |place: usize| {
@@ -126,8 +126,8 @@ impl<'a> Account<'a> {
         self.best(&all[..early], rate).or_else(|| self.best(&all, rate))
     }
 
-    /// Returns where the conversation stands: the last request if it has no answer, otherwise the last outcome. It comes
-    /// with the index of its exchange.
+    /// Returns the sentence that shows the current state of the conversation: the last request if it has no answer,
+    /// otherwise the last outcome. The index of its exchange comes first.
     pub(super) fn stand(&self, max_bytes: usize) -> Option<(usize, usize)> {
         let fits = |place: &usize| self.sentence(*place).text.len() <= max_bytes;
         let last = self.exchanges.len() - 1;
@@ -144,7 +144,7 @@ impl<'a> Account<'a> {
         })
     }
 
-    /// Returns whether the user only agreed to what the assistant proposed.
+    /// Returns whether the user only agreed to a proposal of the assistant.
     pub(super) fn is_agreed(&self, at: usize) -> bool {
         self.asks[at].is_some() && self.asks[at] == self.exchanges[at].agreed
     }
@@ -167,7 +167,7 @@ impl<'a> Account<'a> {
         if source.speaker.is_empty() { source.role.as_str().to_owned() } else { name(source.speaker) }
     }
 
-    /// Returns a sentence as it is quoted, with a full stop if its author left it out.
+    /// Returns a sentence as it is quoted. A missing full stop is added.
     pub(super) fn quote(&self, place: usize, cited: &mut BTreeSet<i64>) -> String {
         cited.insert(self.ordinal(place));
         quote(self.sentence(place))

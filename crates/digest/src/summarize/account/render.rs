@@ -13,9 +13,9 @@ use tiro_base::times::day;
 const NEXT: &str = "\n  ";
 
 impl Account<'_> {
-    /// Returns what the conversation was about and where it stands, in two sentences.
+    /// Returns the topic and the current state of the conversation, in two sentences.
     pub(super) fn brief(&self, max_tokens: usize, count: &dyn Fn(&str) -> usize) -> Summary {
-        // Shorter sentences are tried until both fit.
+        // Shorter and shorter sentences are tried until both fit.
         for bytes in [4, 3, 2, 1].map(|bytes| bytes * max_tokens) {
             let Some(goal) = self.goal(bytes) else { continue };
             let ask = self.asks[goal].expect("a goal has a request");
@@ -44,8 +44,8 @@ impl Account<'_> {
         Summary::default()
     }
 
-    /// Renders the goal, what the user said and decided, what was worked on, and the last exchange, each with the numbers
-    /// of its messages.
+    /// Renders the goal, the user's statements and decisions, the work, and the last exchange, each with the numbers of
+    /// the messages.
     pub(super) fn standard(&self, chosen: &BTreeSet<Part>) -> Summary {
         let mut cited = BTreeSet::new();
         let goal = self.goal(usize::MAX).filter(|goal| chosen.contains(&Part::Exchange(*goal)));
@@ -57,7 +57,7 @@ impl Account<'_> {
                 Part::Exchange(at) if *at == last => ends.push(self.line(*at, chosen, &mut cited)),
                 Part::Exchange(at) => worked.push(self.line(*at, chosen, &mut cited)),
                 Part::Said(_, place) => decided.push(self.cited(*place, &mut cited)),
-                // The line of the exchange has this sentence.
+                // The line of the exchange already contains this sentence.
                 Part::Answered(..) => {}
             }
         }
@@ -75,8 +75,8 @@ impl Account<'_> {
         Summary { text: lines.join("\n"), cited: cited.into_iter().collect(), unread: 0 }
     }
 
-    /// Renders an exchange as two lines, `request (#2)` and `→ outcome (#3)`: an answer that followed in the line of the
-    /// request could pass for the user's words.
+    /// Renders an exchange as two lines, `request (#2)` and `→ outcome (#3)`. If the outcome were in the same line as
+    /// the request, readers could take it for the user's words.
     pub(super) fn line(&self, at: usize, chosen: &BTreeSet<Part>, cited: &mut BTreeSet<i64>) -> String {
         let agreed = if self.is_agreed(at) { "agreed: " } else { "" };
         let mut line =
@@ -95,7 +95,7 @@ impl Account<'_> {
         line
     }
 
-    /// Renders the exchanges in order of time, each in a line, under the days on which they took place.
+    /// Renders the exchanges in order of time, one per line, under headings with their days.
     pub(super) fn detailed(&self, chosen: &BTreeSet<Part>) -> Summary {
         let mut by_exchange: BTreeMap<usize, (bool, BTreeSet<usize>, BTreeSet<usize>)> = BTreeMap::new();
         for part in chosen {
@@ -140,7 +140,7 @@ impl Account<'_> {
         Summary { text, cited: cited.into_iter().collect(), unread: 0 }
     }
 
-    /// Returns the shortest request that fits.
+    /// Returns the shortest request, if it fits.
     pub(super) fn shortest(&self, max_tokens: usize, count: &dyn Fn(&str) -> usize) -> Summary {
         let mut asks: Vec<usize> = self.asks.iter().flatten().copied().collect();
         asks.sort_by_key(|ask| self.sentence(*ask).text.len());

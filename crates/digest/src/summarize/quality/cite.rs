@@ -1,4 +1,4 @@
-//! The sources of each sentence of a summary.
+//! Finds the sources of each sentence of a summary.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,8 +7,8 @@ use super::read::tokens::{Kind, sentences, tokens};
 use crate::summarize::Source;
 use crate::tuning::summaries::CITED_SHARE;
 
-/// Finds for each sentence of `text` the sources that have most of its words, by weight. Returns the ordinals of these
-/// sources, ascending.
+/// For each sentence of `text`, finds the sources that contain most of its words, by weight. Returns the ordinals of
+/// all these sources, ascending.
 pub fn cite(text: &str, sources: &[Source<'_>]) -> Vec<i64> {
     let sources = readable(text, sources);
     let index = Index::of(&sources);
@@ -25,7 +25,7 @@ pub fn cite(text: &str, sources: &[Source<'_>]) -> Vec<i64> {
             having.into_iter().for_each(|source| *shared.entry(source).or_default() += index.weight(word));
         }
         let most = shared.values().copied().fold(0.0, f64::max);
-        // Cites every source that has nearly as much in common with the sentence as the best source has.
+        // Each source that shares nearly as much with the sentence as the best source does is cited.
         let near = shared.iter().filter(|(_, weight)| **weight > CITED_SHARE * most);
         cited.extend(near.map(|(place, _)| sources[*place].ordinal));
     }

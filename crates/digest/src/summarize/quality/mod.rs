@@ -1,14 +1,14 @@
-//! Whether a model's summary is true and about the whole of its sources.
+//! Checks whether a model's summary is true and covers its sources.
 //!
-//! [`judge`] runs checks over the text, each with a score from 0 to 1. Names, numbers, dates and negations must be in
-//! the sources. A passage of the sources must support each statement, and the speaker whom a statement names must be the
-//! one who said it. The text must be sentences, neither a list of words nor a copy of one message, and it must not stop
-//! in the first part of the conversation. Other omissions are not punished, since a summary rightly leaves out the
-//! older of two values.
+//! [`judge`] runs checks on the text. Each check has a score from 0 to 1. Names, numbers, dates and negations must be
+//! in the sources. Each statement must be supported by a passage of the sources. If a statement names a speaker, that
+//! speaker must have said it. The text must consist of sentences: it must be neither a list of words nor a copy of one
+//! message. It must not stop in the first part of the conversation. Other omissions lower no score, because a summary
+//! rightly leaves out the older of two values.
 //!
-//! The checks compare words, with English lists of function words and verbs. They don't understand: a summary that
-//! replaces a word by its opposite passes. In a language other than that of the sources only names and numbers can be
-//! checked, and the verdict says so.
+//! The checks compare words, with English lists of function words and verbs. They don't understand the meaning: a
+//! summary that replaces a word by its opposite passes. If the summary is in another language than the sources, only
+//! names and numbers can be checked, and the verdict says so.
 
 mod checks;
 mod cite;

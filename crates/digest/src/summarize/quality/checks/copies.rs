@@ -1,4 +1,4 @@
-//! Whether a summary is a copy of one message.
+//! Checks whether a summary is a copy of one message.
 
 use std::collections::HashSet;
 
@@ -6,13 +6,13 @@ use crate::summarize::Source;
 use crate::summarize::quality::read::tokens::{pair_key, tokens};
 use crate::tuning::gate;
 
-/// Returns whether the summary is a copy of a source that is not most of the conversation.
+/// Returns whether the summary is a copy of one source. A source that is most of the conversation may be copied.
 pub(super) fn is_copy(summary: &str, sources: &[Source<'_>]) -> bool {
     let own = runs(summary);
     let all: usize = sources.iter().map(|source| source.text.len()).sum();
     sources.iter().any(|source| {
         let is_most = source.text.len() as f64 > gate::MOST_OF_ALL * all as f64;
-        // A copy has about the length of the message.
+        // Only a message of about the same length can have been copied.
         if is_most || source.text.len() < summary.len() / 2 || source.text.len() > summary.len() * 2 {
             return false;
         }
@@ -25,7 +25,7 @@ pub(super) fn is_copy(summary: &str, sources: &[Source<'_>]) -> bool {
     })
 }
 
-/// Returns the runs of four words of a text.
+/// Returns all runs of four neighbouring words of a text.
 fn runs(text: &str) -> HashSet<(u64, u64)> {
     let tokens = tokens(text);
     tokens.windows(4).map(|four| (pair_key(&four[0], &four[1]), pair_key(&four[2], &four[3]))).collect()

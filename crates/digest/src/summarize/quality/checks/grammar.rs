@@ -1,8 +1,8 @@
-//! Whether a text is a sentence: whether its words are in an order that English has.
+//! Checks whether a text consists of sentences: whether its words are in an order that is usual in English.
 //!
-//! Each word has a class: function words by lists, other words by their form. `grammar.txt` says for each pair of
-//! classes how much likelier it is in summaries than in the same words in a random order. The table was counted in
-//! 630 summaries of dialogues by people and models and in their shuffled words.
+//! Each word has a class. Function words have classes by lists, other words by their form. For each pair of classes,
+//! `grammar.txt` contains how much likelier the pair is in summaries than in the same words in a random order. The
+//! table was counted in 630 summaries of dialogues by people and models, and in the same summaries with shuffled words.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -10,11 +10,12 @@ use std::sync::LazyLock;
 use crate::summarize::quality::read::functions::class;
 use crate::summarize::quality::read::tokens::{Token, pair_key};
 
-/// The letters of all classes, in the order of the table. `^` and `$` are the beginning and the end of a sentence; the
-/// letters from `E` are those of words by their form.
+/// The letters of all classes, in the order of the table. `^` and `$` stand for the beginning and the end of a
+/// sentence. From `E` on, the letters stand for words that are classified by their form.
 const LETTERS: &str = "^$DPTCSNOBMAHQEGLZWKU";
 
-/// How much likelier each pair of classes is in a sentence than in shuffled words, in half bits; `m` is zero.
+/// For each pair of classes, how much likelier it is in a sentence than in shuffled words, in half bits. The letter `m`
+/// is zero.
 static TABLE: LazyLock<Vec<Vec<f64>>> = LazyLock::new(|| {
     let value = |letter: u8| (f64::from(letter) - f64::from(b'm')) / 2.0;
     include_str!("grammar.txt").lines().map(|line| line.bytes().map(value).collect()).collect()
@@ -29,7 +30,7 @@ pub(super) fn order(tokens: &[Token<'_>]) -> f64 {
     classes.windows(2).map(|pair| TABLE[pair[0]][pair[1]]).sum()
 }
 
-/// Returns how many pairs of neighbouring tokens there are, and how many of them `said` has.
+/// Returns the number of pairs of neighbouring tokens, and the number of those pairs that `said` contains.
 pub(super) fn pairs(tokens: &[Token<'_>], said: &HashSet<u64>) -> (usize, usize) {
     let found = tokens.windows(2).filter(|pair| said.contains(&pair_key(&pair[0], &pair[1]))).count();
     (tokens.len().saturating_sub(1), found)

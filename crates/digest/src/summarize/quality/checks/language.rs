@@ -1,4 +1,4 @@
-//! Whether a summary is in the language of its sources.
+//! Checks whether a summary is in the language of its sources.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -8,22 +8,22 @@ use crate::summarize::quality::read::statements::Statement;
 use crate::summarize::quality::read::tokens::{Kind, Token, sentences, tokens};
 use crate::tuning::gate;
 
-/// How many tokens of the sources are read to find their language, and how many of the most frequent ones are compared.
-/// Arbitrary.
+/// The number of tokens of the sources that are read to find their language, and the number of the most frequent tokens
+/// that are compared. Arbitrary.
 const READ: usize = 5000;
 const FREQUENT: usize = 40;
 
 /// The language of a summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Language {
-    /// English, as its sources.
+    /// English, like its sources.
     English,
-    /// The language of its sources, which is not English and writes few words with a capital letter.
+    /// The language of its sources. It is not English, and few of its words are written with a capital letter.
     Same,
-    /// The language of its sources, in which names can't be recognised, because many other words have a capital letter
+    /// The language of its sources, but names can't be recognised in it, because many other words have a capital letter
     /// too, or no word has one.
     Unknown,
-    /// Another language than that of its sources.
+    /// A language other than that of its sources.
     Another,
 }
 
@@ -62,7 +62,7 @@ pub(super) fn language(said: &[Statement<'_>], sources: &[Source<'_>]) -> Langua
         has_words || (theirs < gate::ENGLISH.0 && share(shared, words.len()) >= gate::SAME_LANGUAGE);
     match is_same {
         false => Language::Another,
-        // A list of words of English sources has no function words.
+        // A list of words that is made from English sources contains no function words.
         true if theirs >= gate::ENGLISH.0 => Language::English,
         true if share(capitals, all) < 0.1 && capitals > 0 => Language::Same,
         true => Language::Unknown,

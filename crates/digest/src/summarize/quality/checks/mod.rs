@@ -1,4 +1,4 @@
-//! Runs the checks of a summary, and scores each of them.
+//! Runs the checks of a summary, and computes a score for each check.
 
 mod copies;
 mod grammar;
@@ -20,19 +20,20 @@ use crate::summarize::quality::read::index::{Index, readable};
 use crate::summarize::quality::read::statements::{Statement, statements};
 use crate::tuning::gate;
 
-/// What the checks found.
+/// The result of all checks.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Verdict {
-    /// The lowest score of a check, from 0 to 1.
+    /// The lowest score of any check, from 0 to 1.
     pub quality: f64,
-    /// What is wrong, as the end of a sentence that begins with "the answer", without text of the summary; empty if
-    /// nothing is.
+    /// The fault, as the end of a sentence that begins with "the answer". It contains no text of the summary. It is
+    /// empty if there is no fault.
     pub fault: &'static str,
-    /// The words or sentences that are wrong.
+    /// The wrong words or sentences.
     pub wrong: Vec<String>,
-    /// Whether only names and numbers could be checked, since the summary is in another language than its sources.
+    /// Whether only names and numbers could be checked, because the summary is in another language than its sources.
     pub is_partial: bool,
-    /// The share of the sources at which the last statement finds its support.
+    /// How far into the sources the summary reaches: the position of the last source that supports a statement, from 0
+    /// to 1.
     pub reached: f64,
 }
 
@@ -43,19 +44,19 @@ impl Verdict {
     }
 }
 
-/// Returns how well the summary passes the checks of [`judge`], from 0 to 1; [`gate::LEAST_QUALITY`] is enough to be
-/// accepted. An empty summary has 0.
+/// Returns the quality of the summary according to the checks of [`judge`], from 0 to 1. A quality of
+/// [`gate::LEAST_QUALITY`] is enough to be accepted. An empty summary has a quality of 0.
 pub fn quality(summary: &str, sources: &[Source<'_>]) -> f64 {
     judge(summary, sources).quality
 }
 
-/// The score of a check that finds something wrong, whatever the amount.
+/// The score of a check that finds a fault, whatever the number of faults.
 const WRONG: f64 = 0.4;
 
-/// The fault of words in no order.
+/// The fault of a text whose words have no order.
 const ORDER: &str = "is not in sentences: its words have no order";
 
-/// How many words show an order. Arbitrary.
+/// The least number of words of a text whose order is checked. Arbitrary.
 const SHORT: usize = 6;
 
 /// The result of a check.
@@ -66,7 +67,7 @@ struct Check {
 }
 
 impl Check {
-    /// Returns the result of a check that something passes or fails.
+    /// Returns the result of a check that looks for wrong words or sentences.
     fn found(wrong: Vec<String>, fault: &'static str) -> Check {
         Check { score: if wrong.is_empty() { 1.0 } else { WRONG }, fault, wrong }
     }
@@ -76,8 +77,8 @@ impl Check {
         Check { score: if is_right { 1.0 } else { WRONG }, fault, wrong: Vec::new() }
     }
 
-    /// Returns the result of a check of a value: the score is [`gate::LEAST_QUALITY`] at the limit, 1 from `full` on,
-    /// and falls to 0 as far below the limit.
+    /// Returns the result of a check that measures a value. The score is [`gate::LEAST_QUALITY`] at the limit, and 1
+    /// from `full` on. Below the limit it falls to 0 within the same distance.
     fn measured(value: f64, (limit, full): (f64, f64), fault: &'static str) -> Check {
         let above = (value - limit) / (full - limit);
         let slope = if above < 0.0 { gate::LEAST_QUALITY } else { 1.0 - gate::LEAST_QUALITY };
@@ -128,7 +129,7 @@ pub fn judge(summary: &str, sources: &[Source<'_>]) -> Verdict {
     Verdict { quality, fault, wrong, is_partial, reached }
 }
 
-/// Returns whether the text ends with the end of a sentence, or with an item of a list.
+/// Returns whether the text ends with a complete sentence or with a list item.
 fn ends(summary: &str) -> bool {
     let last = summary.trim_end().rsplit('\n').next().unwrap_or_default().trim_start();
     let is_item = summary.trim_end().contains('\n') && last.starts_with(['-', '*', '•']);
@@ -136,7 +137,7 @@ fn ends(summary: &str) -> bool {
     is_item || end.ends_with(['.', '!', '?', '…', '。', '！', '？', '।', '؟', '۔'])
 }
 
-/// Returns the share of the sources at which the last statement finds its support.
+/// Returns the position of the last source that supports a statement, from 0 for the first source to 1 for the last.
 fn reached(said: &[Statement<'_>], index: &Index, sources: usize) -> f64 {
     let last = |statement: &Statement<'_>| {
         let best = statement.support.iter().filter(|(_, weight)| **weight >= statement.best);
@@ -146,7 +147,7 @@ fn reached(said: &[Statement<'_>], index: &Index, sources: usize) -> f64 {
     if sources < 2 { 1.0 } else { last as f64 / (sources - 1) as f64 }
 }
 
-/// Checks the words of the whole text: their order, and how many the sources support.
+/// Checks the words of the whole text: their order, and the share of them that the sources support.
 fn of_words(said: &[Statement<'_>], index: &Index, language: Language) -> Vec<Check> {
     let (mut order, mut pairs, mut known_pairs, mut words, mut marks) = (0.0, 0, 0, 0, 0);
     for statement in said {
@@ -157,7 +158,7 @@ fn of_words(said: &[Statement<'_>], index: &Index, language: Language) -> Vec<Ch
         marks += statement.tokens.iter().filter(|token| token.is_before_mark).count();
     }
     let order = match language {
-        // A few words, such as "Fixes the parser.", have no order that shows whether they are a sentence.
+        // A few words, such as "Fixes the parser.", have too little order to be checked.
         _ if words < SHORT => Check::holds(true, ORDER),
         Language::English => Check::measured(order + known_pairs as f64, gate::ORDER, ORDER),
         _ if pairs < 2 * SHORT => Check::holds(true, ORDER),
@@ -166,7 +167,7 @@ fn of_words(said: &[Statement<'_>], index: &Index, language: Language) -> Vec<Ch
     let is_list = words > 5 && marks as f64 > gate::MARKS * words as f64;
     let weight: f64 = said.iter().map(|statement| statement.weight).sum();
     let best: f64 = said.iter().map(|statement| statement.best).sum();
-    // The constants keep a text of few words from being judged by one of them.
+    // The constants reduce the influence of a single word in a short text.
     let support = (best + 1.0) / (weight + 3.0) + (known_pairs as f64 + 0.5) / (pairs as f64 + 5.0);
     let long = (weight / gate::LONG).min(1.0);
     let doublings = (index.passages.len() as f64 / 16.0).log2().clamp(0.0, 5.0);
@@ -211,7 +212,7 @@ fn of_statements(
     checks
 }
 
-/// Checks whether the speakers whom the statements name said what supports them.
+/// Checks whether each speaker that a statement names said the words that support the statement.
 fn voice(said: &[Statement<'_>], voices: &Voices<'_>, index: &Index) -> Check {
     let mut subject = None;
     let (mut right, mut wrong) = (0.0, 0.0);

@@ -1,4 +1,4 @@
-//! Names: those of a summary that its sources don't have.
+//! Finds names in a summary that its sources don't contain.
 
 use std::collections::BTreeSet;
 
@@ -10,11 +10,12 @@ use crate::summarize::quality::read::tokens::{Kind, stem};
 /// Short forms of names that the sources may spell out.
 const SHORT: [&str; 8] = ["TV", "TVs", "TVS", "UK", "US", "USA", "EU", "AI"];
 
-/// Endings of common nouns and of other words that begin a sentence.
+/// Endings of common nouns and of other words at the beginning of a sentence. A word with such an ending is not taken
+/// for a name.
 const NOUNS: [&str; 14] =
     ["s", "ing", "ed", "ion", "ment", "ness", "ity", "ly", "ance", "ence", "ship", "ics", "ware", "work"];
 
-/// Returns the names in the summary that no source has. Names are words with a capital letter within a sentence.
+/// Returns the names in the summary that no source contains. A name is a word with a capital letter within a sentence.
 pub(super) fn unknown_names(
     said: &[Statement<'_>],
     index: &Index,
@@ -42,7 +43,8 @@ pub(super) fn unknown_names(
     found
 }
 
-/// Returns how many different names of speakers, names and numbers of the sources the summary has.
+/// Returns the number of different names of speakers, other names and numbers in the summary that also occur in the
+/// sources.
 pub(super) fn anchors(said: &[Statement<'_>], index: &Index, speakers: &BTreeSet<String>) -> usize {
     let mut found = BTreeSet::new();
     for statement in said {
@@ -64,7 +66,8 @@ fn is_name(statement: &Statement<'_>, at: usize) -> bool {
     })
 }
 
-/// Returns whether the first word of a sentence is a name: a verb follows it, and it has no form of a common noun.
+/// Returns whether the first word of a sentence is a name. A verb must follow it, and it must not look like a common
+/// noun.
 fn is_first_name(statement: &Statement<'_>) -> bool {
     let [first, second, ..] = &statement.tokens[..] else { return false };
     let is_noun = NOUNS.iter().any(|ending| first.lower.ends_with(ending));

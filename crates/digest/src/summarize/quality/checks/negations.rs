@@ -1,4 +1,4 @@
-//! Negations: whether a summary negates what its sources negate.
+//! Checks whether a summary and its sources negate the same things.
 
 use std::collections::BTreeSet;
 
@@ -8,14 +8,15 @@ use crate::summarize::quality::read::statements::Statement;
 use crate::summarize::quality::read::tokens::Token;
 use crate::tuning::gate;
 
-/// Verbs whose negation says something good, so that a speaker may say the same without a negation.
+/// Verbs whose negation is positive, as in "don't worry". A speaker may have said the same without a negation.
 const ENCOURAGED: [&str; 10] =
     ["give", "giving", "stop", "stopping", "worry", "forget", "hesitate", "miss", "lose", "quit"];
 
-/// How many passages the negation of a sentence may be away from the support of the sentence. Arbitrary.
+/// The maximum number of passages between a negation in the sources and the passage that supports the sentence.
+/// Arbitrary.
 const NEAR: usize = 1;
 
-/// Returns whether a sentence of the summary negates something that its sources don't negate.
+/// Returns whether a sentence of the summary contains a negation that its sources don't contain.
 pub(super) fn is_added(statement: &Statement<'_>, index: &Index, speakers: &BTreeSet<String>) -> bool {
     let near: Vec<usize> = statement.near().collect();
     let is_near = |passage: usize| near.iter().any(|place| place.abs_diff(passage) <= NEAR);
@@ -24,12 +25,12 @@ pub(super) fn is_added(statement: &Statement<'_>, index: &Index, speakers: &BTre
         let Some(next) = said.get(place + 1) else { return false };
         let negated =
             |stem: &str| index.with(stem).any(|said| said.negated.contains(stem) && is_near(said.passage));
-        // "Never give up" encourages.
+        // "Never give up" is an encouragement, not a negation.
         let verb = if next.lower == "to" { said.get(place + 2) } else { Some(next) };
         if verb.is_some_and(|verb| ENCOURAGED.contains(&verb.lower.as_str())) {
             return false;
         }
-        // A summary rarely reports that something was not said, unless a source reports it.
+        // A summary rarely reports that something was not said, unless a source reports the same.
         if is_reporting(next) {
             return !next.lower.starts_with("agree") && !negated(&next.stem);
         }
@@ -50,7 +51,8 @@ pub(super) fn is_added(statement: &Statement<'_>, index: &Index, speakers: &BTre
     })
 }
 
-/// Returns whether a sentence of the summary says what the sources only say negated.
+/// Returns whether a sentence of the summary states something without a negation that the sources only state with a
+/// negation.
 pub(super) fn is_dropped(statement: &Statement<'_>, index: &Index) -> bool {
     if statement.best < gate::KNOWN * statement.weight {
         return false;
@@ -73,7 +75,7 @@ pub(super) fn is_dropped(statement: &Statement<'_>, index: &Index) -> bool {
     })
 }
 
-/// Returns the stems of the words of meaning that the token at `place` negates: at most three, up to the next mark.
+/// Returns the stems of the content words that the token at `place` negates: at most three, up to the next mark.
 fn scope(tokens: &[Token<'_>], place: usize, speakers: &BTreeSet<String>) -> Vec<String> {
     let mut scope = Vec::new();
     for token in tokens[place + 1..].iter().take(REACH) {

@@ -11,8 +11,8 @@ use crate::summarize::quality::read::statements::Statement;
 use crate::summarize::quality::read::tokens::{Token, tokens};
 use tiro_base::times::WEEKDAYS;
 
-/// Returns the numbers and dates of the summary, as written, that no source has. Dates may also follow from the times of
-/// the sources.
+/// Returns the numbers and dates of the summary that no source contains, as they are written. Dates may also be derived
+/// from the times of the sources.
 pub(super) fn unknown_numbers(
     said: &[Statement<'_>],
     sources: &[Source<'_>],
@@ -31,7 +31,7 @@ pub(super) fn unknown_numbers(
     }
     let is_unknown = |token: &Token<'_>, quantity: &Quantity| match quantity {
         Quantity::Number(number) => {
-            // "The two" counts speakers. Other languages have words for small numbers that are not read.
+            // "The two" counts speakers. In other languages, words for small numbers are not read.
             let is_count = token.lower == "two" || (!is_english && number.len() == 1);
             !is_count && !known.contains(quantity)
         }
@@ -49,8 +49,8 @@ pub(super) fn unknown_numbers(
     found
 }
 
-/// Returns the quantities that the times of the sources give: their dates, the time of the first one, and
-/// the days that words such as "yesterday" mean.
+/// Returns the quantities that are derived from the times of the sources: the dates of the sources, the time of the
+/// first source, and the days that are meant by words such as "yesterday".
 fn of_times(sources: &[Source<'_>], is_english: bool) -> BTreeSet<Quantity> {
     let mut known = BTreeSet::new();
     for (place, source) in sources.iter().enumerate().filter(|(_, source)| source.time != 0) {
@@ -58,7 +58,8 @@ fn of_times(sources: &[Source<'_>], is_english: bool) -> BTreeSet<Quantity> {
         let time = time.to_zoned(jiff::tz::TimeZone::UTC).datetime();
         add_date(&mut known, time.date());
         if !is_english {
-            // Names of months are read in English only, so a day is a number.
+            // Names of months are read in English only, so in other languages a day of a month is read as a plain
+            // number.
             known.insert(Quantity::Number(time.day().to_string()));
         }
         if place == 0 {

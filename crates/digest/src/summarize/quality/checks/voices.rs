@@ -1,4 +1,4 @@
-//! Who did what: whether the speaker whom a clause names is the one whose words support it.
+//! Checks who did what: whether the speaker that a clause names is the same one whose words support the clause.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -9,7 +9,7 @@ use crate::summarize::quality::read::index::{Index, is_content};
 use crate::summarize::quality::read::statements::Statement;
 use crate::summarize::quality::read::tokens::{Token, tokens};
 
-/// Verbs after which a clause speaks of what another speaker said.
+/// Verbs after which a clause is about the words of another speaker.
 const OF_OTHERS: &str = "ask asked asks asking inquire inquired inquires congratulate congratulated congratulates praise \
     praised praises praising compliment complimented compliments complimenting encourage encouraged encourages encouraging \
     thank thanked thanks admire admired admires admiring sympathize sympathized commend commended applaud applauded respond \
@@ -21,7 +21,8 @@ const OF_OTHERS: &str = "ask asked asks asking inquire inquired inquires congrat
 
 static OTHERS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| OF_OTHERS.split_whitespace().collect());
 
-/// How many passages from the best support a word may be to count in full, and how much it counts otherwise. Arbitrary.
+/// The largest distance, in passages, from the best support at which a word counts in full, and the factor for words
+/// that are further away. Arbitrary.
 const NEAR: usize = 2;
 const FAR: f64 = 0.25;
 
@@ -53,7 +54,7 @@ impl<'a> Voices<'a> {
         self.names.iter().flatten().map(|token| token.lower.clone())
     }
 
-    /// Returns the number of the speaker whom the tokens from `at` name, and how many tokens the name has.
+    /// If the tokens from `at` on name a speaker, returns the speaker's number and the number of tokens of the name.
     fn named(&self, said: &[Token<'_>], at: usize) -> Option<(usize, usize)> {
         let rest = said.get(at..)?;
         let whole = self.names.iter().enumerate().filter(|(_, name)| {
@@ -64,7 +65,7 @@ impl<'a> Voices<'a> {
         if let Some((number, name)) = whole.max_by_key(|(_, name)| name.len()) {
             return Some((number, name.len()));
         }
-        // A first name is enough if only one speaker has it.
+        // A first name is enough if only one speaker has this first name.
         let first = rest.first().filter(|token| token.is_capital() && !is_function(&token.lower))?;
         let mut having =
             self.names.iter().enumerate().filter(|(_, name)| {
@@ -75,16 +76,16 @@ impl<'a> Voices<'a> {
     }
 }
 
-/// How much the sources speak for and against the subjects of clauses, in weights of words.
+/// The weights of the words that speak for and against the subjects of clauses.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Evidence {
-    /// The weight for.
+    /// The weight that speaks for the subjects.
     pub(super) right: f64,
-    /// The weight against.
+    /// The weight that speaks against the subjects.
     pub(super) wrong: f64,
 }
 
-/// Returns the evidence for a sentence. `subject` is the subject of the sentence before, to which pronouns refer.
+/// Returns the evidence for a sentence. `subject` is the subject of the previous sentence, to which pronouns refer.
 pub(super) fn evidence(
     statement: &Statement<'_>,
     voices: &Voices<'_>,
@@ -136,7 +137,7 @@ pub(super) fn evidence(
     evidence
 }
 
-/// Returns whether the name at `at` is the subject of a clause rather than an object.
+/// Returns whether the name at `at` is the subject of a clause, not an object.
 fn begins_clause(said: &[Token<'_>], at: usize, length: usize) -> bool {
     let Some(before) = at.checked_sub(1).map(|before| &said[before]) else { return true };
     let follows =
@@ -151,7 +152,7 @@ fn begins_clause(said: &[Token<'_>], at: usize, length: usize) -> bool {
     }
 }
 
-/// Returns how much more the sources use a word of `voice` than of others, from -1 to 1.
+/// Returns how much more often the sources use a word for `voice` than for the other speakers, from -1 to 1.
 fn balance(stem: &str, voice: usize, voices: &Voices<'_>, index: &Index, near: &[usize]) -> f64 {
     let others = (voices.names.len().max(2) - 1) as f64;
     let (mut own, mut other) = (0.0, 0.0);

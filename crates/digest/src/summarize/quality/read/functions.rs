@@ -1,4 +1,4 @@
-//! The classes of English words: of function words by lists, of other words by their form.
+//! Finds the classes of English words. Function words are found in lists. Other words are classified by their form.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -57,7 +57,7 @@ static CLASSES: LazyLock<HashMap<&'static str, char>> = LazyLock::new(|| {
     LISTS.iter().flat_map(pairs).collect()
 });
 
-/// Returns the class of a token. `is_first` says whether it begins a sentence.
+/// Returns the class of a token. `is_first` says whether the token begins a sentence.
 pub(in crate::summarize::quality) fn class(token: &Token<'_>, is_first: bool) -> char {
     if token.kind == Kind::Number {
         return 'U';

@@ -1,4 +1,4 @@
-//! The sources as an index of their sentences and of short passages.
+//! Reads the sources into an index of their sentences and of short passages.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::LazyLock;
@@ -11,19 +11,19 @@ use super::tokens::{Kind, Token, pair_key, sentences, stem, tokens};
 use crate::summarize::Source;
 use crate::summarize::word_keys::is_common;
 
-/// The maximum number of tokens of a passage, unless one sentence has more. Arbitrary.
+/// The maximum number of tokens of a passage. A passage of a single longer sentence exceeds it. Arbitrary.
 const PASSAGE: usize = 60;
 
-/// The maximum number of bytes that are read of all sources together, and of the beginning and of the end of one source.
-/// Reading all sources up to this limit takes some 0.15 s.
+/// The maximum number of bytes that are read of all sources together. The limit also applies to the beginning and to
+/// the end of one source. Reading all sources up to this limit takes some 0.15 s.
 const MOST_BYTES: usize = 1 << 18;
 const MOST_OF_ONE: usize = 32 << 10;
 
-/// The stems of words with which summaries report what was said. They need no support.
+/// The stems of words with which summaries report a conversation. These words need no support.
 static REPORTING: LazyLock<HashSet<String>> =
     LazyLock::new(|| include_str!("reporting.txt").split_whitespace().map(stem).collect());
 
-/// Words by which speakers refer to themselves, and words by which they refer to the listener.
+/// Words with which speakers refer to themselves, and words with which they refer to the listener.
 const FIRST: [&str; 17] = [
     "i", "i'm", "i've", "i'll", "i'd", "my", "me", "mine", "myself", "we", "we're", "we've", "we'll", "our",
     "us", "we'd", "ours",
@@ -37,22 +37,22 @@ pub(in crate::summarize::quality) struct Said {
     pub(in crate::summarize::quality) source: usize,
     /// The index of its passage.
     pub(in crate::summarize::quality) passage: usize,
-    /// How much it speaks of its speaker rather than of the others, from 0 to 1.
+    /// How far the sentence is about its speaker and not about the others, from 0 to 1.
     pub(in crate::summarize::quality) own: f64,
-    /// The stems of the words that it negates.
+    /// The stems of the words that the sentence negates.
     pub(in crate::summarize::quality) negated: BTreeSet<String>,
-    /// Whether it has a word that negates.
+    /// Whether the sentence contains a negating word.
     pub(in crate::summarize::quality) negates: bool,
 }
 
-/// What is known of the sources.
+/// The sentences, words and passages of the sources.
 #[derive(Debug, Default)]
 pub(in crate::summarize::quality) struct Index {
     /// The sentences in order.
     pub(in crate::summarize::quality) said: Vec<Said>,
     /// The index of the source of each passage.
     pub(in crate::summarize::quality) passages: Vec<usize>,
-    /// The sentences that have each stem.
+    /// For each stem, the sentences that contain it.
     pub(in crate::summarize::quality) places: HashMap<String, Vec<u32>>,
     /// The pairs of neighbouring tokens.
     pub(in crate::summarize::quality) pairs: HashSet<u64>,
@@ -60,7 +60,7 @@ pub(in crate::summarize::quality) struct Index {
     pub(in crate::summarize::quality) negated: Negated,
 }
 
-/// Returns whether a token has a meaning that the sources must support.
+/// Returns whether a token is a content word, so that the sources must support it.
 pub(in crate::summarize::quality) fn is_content(token: &Token<'_>) -> bool {
     match token.kind {
         Kind::Pair => true,
@@ -73,13 +73,13 @@ pub(in crate::summarize::quality) fn is_content(token: &Token<'_>) -> bool {
     }
 }
 
-/// Returns whether a token is a word with which summaries report what was said.
+/// Returns whether a token is a word with which summaries report a conversation.
 pub(in crate::summarize::quality) fn is_reporting(token: &Token<'_>) -> bool {
     REPORTING.contains(&token.stem)
 }
 
-/// Returns the sources that are read to judge `summary`: all of them, or, if they are too long, those that have the most
-/// different words of the summary. Only the beginning and the end of a long source are read.
+/// Returns the sources that are read to judge `summary`. If all sources together are too long, these are the sources
+/// with the most different words of the summary. Only the beginning and the end of a long source are read.
 pub(in crate::summarize::quality) fn readable<'a>(summary: &str, sources: &[Source<'a>]) -> Vec<Source<'a>> {
     let cut = |source: &Source<'a>| -> Vec<Source<'a>> {
         let text = source.text;
@@ -163,24 +163,24 @@ impl Index {
         });
     }
 
-    /// Returns whether any source has a word with this stem.
+    /// Returns whether any source contains a word with this stem.
     pub(in crate::summarize::quality) fn has(&self, stem: &str) -> bool {
         self.places.contains_key(stem)
     }
 
-    /// Returns the sentences that have a word with this stem.
+    /// Returns the sentences that contain a word with this stem.
     pub(in crate::summarize::quality) fn with(&self, stem: &str) -> impl Iterator<Item = &Said> {
         let places = self.places.get(stem).map_or(&[][..], Vec::as_slice);
         places.iter().map(|place| &self.said[*place as usize])
     }
 
-    /// Returns the weight of a word: the rarer, the higher.
+    /// Returns the weight of a word. Rare words have a higher weight.
     pub(in crate::summarize::quality) fn weight(&self, stem: &str) -> f64 {
         let spread = self.places.get(stem).map_or(0, Vec::len);
         (1.0 + self.passages.len() as f64 / (1.0 + spread as f64)).ln()
     }
 
-    /// Returns for each passage that shares words with `words` the weight that it and its neighbours share.
+    /// For each passage that shares words with `words`, or whose neighbours do, returns the weight of the shared words.
     pub(in crate::summarize::quality) fn support<'a>(
         &self,
         words: impl Iterator<Item = &'a String>,

@@ -1,4 +1,4 @@
-//! Reads the sources and the summary: words, numbers, negations, and which passages support which sentence.
+//! Reads the sources and the summary: words, numbers, negations, and the passages that support each sentence.
 
 pub(super) mod functions;
 pub(super) mod index;

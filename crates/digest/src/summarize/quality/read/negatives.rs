@@ -1,24 +1,25 @@
-//! Words that negate, and what a sentence negates.
+//! Finds the words that negate, and the words that a sentence negates.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::LazyLock;
 
 use super::tokens::Token;
 
-/// Words that negate what follows.
+/// Words that negate the words after them.
 const NEGATIONS: [&str; 16] = [
     "not", "no", "never", "cannot", "without", "none", "nothing", "nobody", "neither", "nor", "cant", "dont",
     "didnt", "doesnt", "isnt", "wont",
 ];
 
-/// Words with which a speaker may say what a summary says by a negation.
+/// Words with a negative meaning. A summary may express them by a negation.
 const NEGATIVE: &str = "hard difficult unable lack lacks lacking fail failed fails miss missed missing avoid stop stopped \
     refuse refused reject rejected decline declined away instead only rather few little hardly barely too wrong bad \
     problem issue less but impossible unless until yet allergic sad sorry unfortunately regret wish unlike drop dropped \
     skip skipped remove removed quit gave lost lose than different hate worry worried afraid scared doubt wonder if \
     anymore longer enough ill sick busy";
 
-/// How many tokens after a negating word it negates, and how many tokens before it may be negated. Arbitrary.
+/// The number of tokens after a negating word that it negates, and the number of tokens before it that it may negate.
+/// Arbitrary.
 pub(in crate::summarize::quality) const REACH: usize = 8;
 const REACH_BACK: usize = 4;
 
@@ -30,7 +31,7 @@ pub(in crate::summarize::quality) fn negates(token: &Token<'_>) -> bool {
     token.lower.ends_with("n't") || NEGATIONS.contains(&token.lower.as_str())
 }
 
-/// Returns whether a speaker may say by this token what a summary says by a negation.
+/// Returns whether a token has a negative meaning, so that a summary may express it by a negation.
 pub(in crate::summarize::quality) fn is_negative(token: &Token<'_>) -> bool {
     let starts = ["un", "in", "im", "dis", "non"];
     negates(token)
@@ -38,7 +39,7 @@ pub(in crate::summarize::quality) fn is_negative(token: &Token<'_>) -> bool {
         || (token.lower.len() > 6 && starts.iter().any(|start| token.lower.starts_with(start)))
 }
 
-/// Returns the stems of the words that are negated or said near a negative word.
+/// Returns the stems of the words that are negated or are near a word with a negative meaning.
 pub(in crate::summarize::quality) fn around(tokens: &[Token<'_>]) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for (place, _) in tokens.iter().enumerate().filter(|(_, token)| is_negative(token)) {
@@ -48,16 +49,17 @@ pub(in crate::summarize::quality) fn around(tokens: &[Token<'_>]) -> BTreeSet<St
     found
 }
 
-/// What the sources negate directly, and what they say without a negation.
+/// The pairs of words that the sources negate directly, and the pairs that they use without a negation.
 #[derive(Debug, Default)]
 pub(in crate::summarize::quality) struct Negated {
-    /// The stems of pairs of neighbouring words right after a word that negates, each with the passages that have it.
+    /// The pairs of stems of neighbouring words right after a negating word, each with the passages that contain the
+    /// pair.
     pub(in crate::summarize::quality) after: HashMap<String, Vec<usize>>,
-    /// Those elsewhere.
+    /// The pairs of stems of neighbouring words at other places.
     pub(in crate::summarize::quality) elsewhere: HashSet<String>,
 }
 
-/// How many tokens after a word that negates are directly negated. Arbitrary.
+/// The number of tokens after a negating word that are directly negated. Arbitrary.
 const DIRECT: usize = 2;
 
 impl Negated {
@@ -84,5 +86,5 @@ impl Negated {
     }
 }
 
-/// Words that, after a word that negates, make an idiom.
+/// Words that form an idiom with a negating word before them.
 const IDIOMS: [&str; 6] = ["wait", "only", "just", "worry", "forget", "problem"];

@@ -1,9 +1,10 @@
-//! The numbers and dates of a text, in one spelling: digits and number words, and dates in any usual format.
+//! Reads the numbers and dates of a text into one spelling. It reads digits, number words, and dates in any usual
+//! format.
 
 use super::tokens::{Kind, Token};
 use tiro_base::times::{MONTHS, WEEKDAYS};
 
-/// Numbers as words. The first 27 can be part of a number of several words.
+/// Number words. The first 27 can be part of a number of several words.
 pub(in crate::summarize::quality) const WORDS: [(&str, u64); 30] = [
     ("two", 2),
     ("three", 3),
@@ -48,14 +49,15 @@ pub(in crate::summarize::quality) enum Quantity {
     Month(i8),
     /// A day of the week, from 0 for Monday.
     Weekday(i8),
-    /// A time of the day, in minutes since midnight or noon: texts often leave out which half of the day they mean.
+    /// A time of the day, in minutes since midnight or noon, because texts often leave out which half of the day they
+    /// mean.
     Clock(u16),
 }
 
 fn month(token: &Token<'_>) -> Option<i8> {
     let lower = token.lower.as_str();
     let is_short = lower.len() == 3 || lower == "sept";
-    // The words "may" and "march" are months only if they are written as names.
+    // The words "may" and "march" are months only if they begin with a capital letter.
     let place = MONTHS.iter().position(|name| *name == lower || (is_short && name.starts_with(lower)))?;
     (token.is_capital() && place < 12).then_some(place as i8 + 1)
 }
@@ -90,7 +92,7 @@ fn plain(token: &Token<'_>) -> Option<String> {
 }
 
 /// Returns a number that is spelled in several words, such as "twenty five", "two hundred" or "twelve point five", and
-/// how many tokens it has.
+/// its number of tokens.
 fn spelled(tokens: &[Token<'_>]) -> Option<(String, usize)> {
     let value = |token: &Token<'_>| -> Option<u64> {
         match token.lower.as_str() {
@@ -135,7 +137,7 @@ fn spelled(tokens: &[Token<'_>]) -> Option<(String, usize)> {
     (at > 1).then(|| (total.saturating_add(part).to_string(), at))
 }
 
-/// Returns the number that a word such as "thousand" multiplies by.
+/// Returns the factor that a word such as "thousand" stands for.
 fn scale(token: &Token<'_>) -> Option<u64> {
     Some(match token.lower.as_str() {
         "hundred" => 100,

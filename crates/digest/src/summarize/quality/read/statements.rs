@@ -1,4 +1,4 @@
-//! The sentences of a summary, and what supports each of them.
+//! Reads the sentences of a summary, and finds the passages that support each of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,31 +9,31 @@ use super::tokens::{Kind, Token, sentences, tokens};
 /// A sentence of a summary.
 #[derive(Debug)]
 pub(in crate::summarize::quality) struct Statement<'a> {
-    /// Its text.
+    /// The text of the sentence.
     pub(in crate::summarize::quality) text: &'a str,
-    /// Its tokens.
+    /// The tokens of the sentence.
     pub(in crate::summarize::quality) tokens: Vec<Token<'a>>,
-    /// Its numbers and dates, each with the index of its token.
+    /// The numbers and dates of the sentence, each with the index of its token.
     pub(in crate::summarize::quality) quantities: Vec<(usize, Quantity)>,
-    /// The stems of its words of meaning, without names of speakers and without numbers.
+    /// The stems of the content words, without names of speakers and without numbers.
     pub(in crate::summarize::quality) words: BTreeSet<String>,
-    /// The weight of these words, and of those that the sources have.
+    /// The total weight of these words, and the weight of those that the sources contain.
     pub(in crate::summarize::quality) weight: f64,
     pub(in crate::summarize::quality) known: f64,
-    /// The weight that each passage supports.
+    /// For each passage, the weight of the words that it supports.
     pub(in crate::summarize::quality) support: BTreeMap<usize, f64>,
-    /// The most that one passage supports.
+    /// The highest weight that one passage supports.
     pub(in crate::summarize::quality) best: f64,
 }
 
 impl Statement<'_> {
-    /// Returns the passages that support nearly as much as the best one.
+    /// Returns the passages that support nearly as much as the best passage.
     pub(in crate::summarize::quality) fn near(&self) -> impl Iterator<Item = usize> {
         self.support.iter().filter(|(_, weight)| **weight >= 0.7 * self.best).map(|(place, _)| *place)
     }
 }
 
-/// Reads a summary. `speakers` has the words of the speakers' names, in lower case.
+/// Reads a summary. `speakers` contains the words of the speakers' names, in lower case.
 pub(in crate::summarize::quality) fn statements<'a>(
     summary: &'a str,
     index: &Index,

@@ -8,11 +8,11 @@ use std::sync::LazyLock;
 use crate::summarize::word_keys::is_spaceless;
 use tiro_text::blocks::{self, Block};
 
-/// The number of letters that a stem keeps. Words that begin alike mostly mean the same ("inspired", "inspiration"),
-/// in every language that adds endings. Arbitrary.
+/// The number of letters that a stem keeps. In every language that adds endings, words with the same beginning mostly
+/// have the same meaning ("inspired", "inspiration"). Arbitrary.
 const STEM: usize = 5;
 
-/// Forms of frequent verbs and nouns, each followed by the form whose stem it gets.
+/// Irregular forms of frequent verbs and nouns. Each form is followed by the form whose stem it gets.
 static IRREGULAR: LazyLock<HashMap<&'static str, &'static str>> = LazyLock::new(|| {
     let words: Vec<&str> = include_str!("irregular.txt").split_whitespace().collect();
     words.as_chunks::<2>().0.iter().map(|[form, base]| (*form, *base)).collect()
@@ -57,7 +57,7 @@ impl Token<'_> {
 pub(in crate::summarize::quality) fn tokens(text: &str) -> Vec<Token<'_>> {
     let mut found: Vec<Token<'_>> = Vec::new();
     let mut start: Option<usize> = None;
-    // The previous character, if its script has no spaces, and whether a pair already contains it.
+    // The previous character, if it belongs to a script without spaces, and whether a pair already contains it.
     let mut before: Option<(usize, bool)> = None;
     let mut characters = text.char_indices().peekable();
     while let Some((at, c)) = characters.next() {
@@ -97,8 +97,8 @@ pub(in crate::summarize::quality) fn tokens(text: &str) -> Vec<Token<'_>> {
     found
 }
 
-/// Returns whether the mark `c` continues the token `open`, as an apostrophe does within a word and a point within a
-/// number.
+/// Returns whether the mark `c` continues the token `open`. For example, an apostrophe continues a word, and a point
+/// continues a number.
 fn joins(open: &str, c: char, next: Option<char>) -> bool {
     match c {
         '\'' | '’' => next.is_some_and(char::is_alphanumeric),
@@ -137,7 +137,7 @@ pub(in crate::summarize::quality) fn stem(word: &str) -> String {
         false => None,
     };
     let mut bare = bare.unwrap_or(word);
-    // "planned" has the stem of "plan".
+    // "planned" gets the stem of "plan".
     let last = bare.as_bytes().last().copied().unwrap_or_default();
     let is_double = bare.len() > 3 && bare.len() < word.len() && bare.as_bytes()[bare.len() - 2] == last;
     if is_double && !matches!(last, b'l' | b's') {
