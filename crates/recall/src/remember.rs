@@ -18,13 +18,13 @@ const EMBEDDED_AT_ONCE: usize = 8;
 /// The result of a write.
 #[derive(Clone, Debug, Default)]
 pub struct Remembered {
-    /// What the store did with each memory.
+    /// The store's result for each memory.
     pub receipt: Receipt,
     /// How many secrets each rule replaced, in the order of the rules' names.
     pub redactions: Vec<(String, usize)>,
 }
 
-/// Stores `drafts` in order and returns the outcome of each. When this function returns, they are durable.
+/// Stores `drafts` in order and returns the result for each. When this function returns, the drafts are durable.
 ///
 /// `fresh` returns a random key for each draft without an identity. `on_batch` is called with the number of drafts
 /// that are durable so far.

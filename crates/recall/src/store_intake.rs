@@ -1,4 +1,4 @@
-//! A store as the side with a user's files sees it.
+//! Implements the interface through which the side with a user's files uses a store.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -17,13 +17,14 @@ use tiro_store::{
     Receipt, Renamed, SessionRow, Sizes, StashCause, Stashing, Store, WriteRow,
 };
 
-/// How many messages after a compaction are looked for in the store. Arbitrary: the first is there, unless it was left out.
+/// The number of messages after a compaction that are looked up in the store. Arbitrary: the first message is in the
+/// store, unless it was left out.
 const LOOKED_FOR: usize = 20;
 
-/// The maximum number of sessions with whose messages prompts without a session are compared. Arbitrary.
+/// The maximum number of sessions whose messages are compared with prompts without a session. Arbitrary.
 const COMPARED: usize = 20_000;
 
-/// The part of a store that a scope has. Of a store that can only be read, it is a [`ReadIntake`].
+/// The part of a store that a scope may use. If the store can only be read, this type implements only [`ReadIntake`].
 pub struct StoreIntake<S: ?Sized> {
     store: Arc<S>,
     scope: Scope,
@@ -31,7 +32,7 @@ pub struct StoreIntake<S: ?Sized> {
 }
 
 impl<S: ?Sized> StoreIntake<S> {
-    /// Returns what `scope` has of `store`. What is given is stored with the time of `clock`.
+    /// Returns the part of `store` that `scope` may use. Data is stored with the time of `clock`.
     pub fn new(store: Arc<S>, scope: Scope, clock: Arc<Clock>) -> StoreIntake<S> {
         StoreIntake { store, scope, clock }
     }
@@ -42,7 +43,7 @@ impl StoreIntake<dyn Store> {
         (self.store.as_ref(), &self.scope)
     }
 
-    /// Returns whether one of `sessions` has the prompt.
+    /// Returns whether one of `sessions` contains the prompt.
     async fn has_prompt(&self, sessions: &[SessionRow], prompt: &Prompt) -> Result<bool> {
         let (store, scope) = self.store();
         let (from, until) = prompt.between;

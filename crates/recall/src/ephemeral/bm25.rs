@@ -1,4 +1,4 @@
-//! The search by words: an inverted index, ranked by BM25.
+//! Searches by words, with an inverted index that is ranked by BM25.
 
 use std::collections::HashMap;
 
@@ -10,14 +10,15 @@ use tiro_store::tuning::{BM25_B, BM25_K1, LEAST_WEIGHT};
 #[derive(Debug, Default)]
 pub(super) struct InvertedIndex {
     key_by_term: HashMap<String, u32>,
-    /// For each term, the chunks that have it, and how often.
+    /// For each term, the chunks that contain it, and how often each of them contains it.
     postings: Vec<Vec<(u32, u32)>>,
-    /// How many terms each chunk has.
+    /// The number of terms of each chunk.
     lengths: Vec<u32>,
 }
 
 impl InvertedIndex {
-    /// Returns the index of `pieces`. A piece is also found by the words of its file's name and of the items around it.
+    /// Returns the index of `pieces`. A piece is also found by the words of the name of its file and of the items
+    /// around it.
     pub(super) fn of(sources: &[Kept], pieces: &[Piece]) -> InvertedIndex {
         let mut words = InvertedIndex::default();
         let stemmer = terms::stemmer();
@@ -57,8 +58,8 @@ impl InvertedIndex {
         key
     }
 
-    /// Returns the BM25 of each chunk that has one of `terms`, in the order of the chunks. A chunk also gets a share of
-    /// the BM25 of the better of its neighbours in the same source.
+    /// Returns the BM25 of each chunk that contains one of `terms`, in the order of the chunks. A share of the BM25 of
+    /// a chunk's better neighbour in the same source is added.
     pub(super) fn scores(&self, terms: &[String], pieces: &[Piece]) -> Vec<f64> {
         let mut scores = vec![0.0; self.lengths.len()];
         let total = self.lengths.iter().map(|length| f64::from(*length)).sum::<f64>();

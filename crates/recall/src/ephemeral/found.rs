@@ -1,4 +1,4 @@
-//! The answer of a search: passages with their lines, as many as fit.
+//! Makes the answer of a search: passages with their lines, as many as fit.
 
 use super::Index;
 use tiro_base::envelope;
@@ -7,17 +7,17 @@ use tiro_base::humanize::counted;
 use tiro_text::chunk::Chunk;
 use tiro_text::tokens;
 
-/// The most chunks of a hit. Arbitrary: more would leave no room for other files.
+/// The maximum number of chunks in a hit. Arbitrary: more would leave no room for other files.
 const LARGEST: usize = 6;
 
-/// How many of the best chunks are looked at for each hit that is asked for. Those after the last hit only extend
-/// earlier hits. Arbitrary.
+/// The number of the best chunks that are examined for each wanted hit. After the last hit was found, further chunks
+/// can only extend the hits. Arbitrary.
 const LOOKED_AT: usize = 3;
 
 /// A chunk and its score.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Ranked {
-    /// The place of the chunk in the index.
+    /// The index of the chunk in the list of chunks.
     pub(super) place: usize,
     /// The score.
     pub(super) score: f64,
@@ -26,38 +26,38 @@ pub(super) struct Ranked {
 /// A passage that a search found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hit {
-    /// The name of its source.
+    /// The name of the source.
     pub source: String,
-    /// The numbers of its first and its last line.
+    /// The numbers of the first and the last line.
     pub lines: (usize, usize),
-    /// The items that contain its beginning, the outermost first.
+    /// The items that contain the beginning of the passage, the outermost first.
     pub within: Vec<String>,
     /// The lines with their numbers, as the answer shows them.
     pub text: String,
-    /// The score of its best chunk. Scores of different searches cannot be compared.
+    /// The score of the best chunk. Scores of different searches cannot be compared.
     pub score: f64,
     /// Whether lines of the passage, or parts of lines, were left out.
     pub is_part: bool,
 }
 
-/// What a search found.
+/// The result of a search.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct EphemeralResult {
     /// The hits that fit, best first.
     pub hits: Vec<Hit>,
-    /// How many chunks have no embedding yet.
+    /// The number of chunks that have no embedding yet.
     pub pending: usize,
-    /// Whether anything that was found is missing: hits, lines of a hit, or the whole answer.
+    /// Whether something that was found is missing from the answer: hits, lines of a hit, or everything.
     pub truncated: bool,
-    /// How many hits did not fit.
+    /// The number of hits that did not fit.
     pub dropped: usize,
-    /// Remarks about what the search lacks, each a sentence without a full stop.
+    /// Notices about what the search could not do. Each is a sentence without a full stop.
     pub notices: Vec<String>,
-    /// The answer as the model gets it. It has at most the tokens asked for.
+    /// The answer as the model gets it. It has at most the wanted number of tokens.
     pub text: String,
 }
 
-/// Neighbouring chunks of a source that were found.
+/// A run of neighbouring chunks of a source that were found.
 struct Run {
     first: usize,
     last: usize,
@@ -65,8 +65,8 @@ struct Run {
 }
 
 impl EphemeralResult {
-    /// Returns the answer with as many of the best hits as have at most `max_tokens` tokens. If not even the first hit
-    /// fits, only its best chunk is shown, or the first lines of that.
+    /// Returns the answer with as many of the best hits as fit into `max_tokens` tokens. If not even the first hit
+    /// fits, only its best chunk is shown. If this chunk doesn't fit either, only its first lines are shown.
     pub(super) fn fit(
         index: &Index,
         ranked: Vec<Ranked>,
@@ -79,7 +79,7 @@ impl EphemeralResult {
         let hits: Vec<Hit> = runs.iter().map(|run| index.hit(run)).collect();
         let mut found = EphemeralResult { hits, pending, notices, ..EphemeralResult::default() };
         let count = found.hits.len();
-        // The tokens of hits add up exactly, so the loop below leaves out few of them.
+        // The token counts of hits add up exactly, so the loop below has to leave out only few of them.
         let mut total = envelope::OVERHEAD_TOKENS;
         let fits = found.hits.iter().take_while(|hit| {
             total += tokens::count(&hit.shown());
@@ -140,7 +140,7 @@ impl EphemeralResult {
 }
 
 impl Hit {
-    /// Returns the hit as an answer shows it: a line with its source and lines, then the lines.
+    /// Returns the hit as an answer shows it: a line with the source and the numbers of the lines, and then the lines.
     fn shown(&self) -> String {
         let within = match self.within.is_empty() {
             true => String::new(),
@@ -151,12 +151,13 @@ impl Hit {
         format!("[{}:{first}-{last}{within}{part}]\n{}", envelope::name(&self.source), self.text)
     }
 
-    /// Leaves out the last line, and as many more as needed for `room` tokens. Keeps at least one line.
+    /// Leaves out the last line, and as many other lines before it as needed for `room` tokens. Keeps at least one
+    /// line.
     fn shorten(&mut self, room: usize) {
         let mut total = 0;
         let mut kept = 0;
         for line in self.text.split_inclusive('\n') {
-            // A line begins with its number, so the tokens of lines add up exactly.
+            // A line begins with its number, so the token counts of lines add up exactly.
             total += tokens::count(line);
             if total > room {
                 break;
@@ -170,7 +171,7 @@ impl Hit {
     }
 }
 
-/// Joins neighbouring chunks of the same source to at most `k` runs, the best first.
+/// Joins neighbouring chunks of the same source to runs, and returns at most `k` runs, the best first.
 fn runs(index: &Index, ranked: &[Ranked], k: usize) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     for &best in ranked.iter().take(k.saturating_mul(LOOKED_AT)) {
@@ -194,7 +195,7 @@ fn runs(index: &Index, ranked: &[Ranked], k: usize) -> Vec<Run> {
     runs
 }
 
-/// Joins the run `at` with another one that now touches or overlaps it. The worse of the two goes.
+/// Joins the run `at` with another run that now touches or overlaps it. The worse of the two runs is removed.
 fn join(index: &Index, runs: &mut Vec<Run>, at: usize) {
     let (first, last) = (runs[at].first, runs[at].last);
     let source = |place: usize| index.pieces[place].source;

@@ -1,12 +1,13 @@
-//! The lines of a source, with their numbers.
+//! Finds the lines of a source by their numbers.
 
 use tiro_base::envelope;
 use tiro_text::chunk::Chunk;
 
-/// The most bytes of a line that are shown. Of a longer line, only the part that was found is shown. Arbitrary.
+/// The maximum number of bytes that are shown of a line. If a line is longer, only the part that was found is shown.
+/// Arbitrary.
 const LONGEST: usize = 1000;
 
-/// Where the lines of a text begin.
+/// The positions at which the lines of a text begin.
 #[derive(Debug)]
 pub(super) struct Lines {
     starts: Vec<usize>,
@@ -14,7 +15,7 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    /// Returns the lines of `text`. A line feed at the end begins no further line.
+    /// Returns the lines of `text`. A line feed at the end of the text begins no further line.
     pub(super) fn of(text: &str) -> Lines {
         let breaks = text.match_indices('\n').map(|(at, _)| at + 1).filter(|start| *start < text.len());
         Lines { starts: std::iter::once(0).chain(breaks).collect(), end: text.len() }
@@ -25,18 +26,18 @@ impl Lines {
         if self.end == 0 { 0 } else { self.starts.len() }
     }
 
-    /// Returns the number of the line in which the byte `at` is. Numbers begin with 1.
+    /// Returns the number of the line that contains the byte `at`. Numbers begin with 1.
     pub(super) fn number(&self, at: usize) -> usize {
         self.starts.partition_point(|start| *start <= at).max(1)
     }
 
-    /// Returns the range of the line with this number, with its line feed.
+    /// Returns the range of the line with this number, including its line feed.
     pub(super) fn range(&self, number: usize) -> Chunk {
         Chunk { start: self.starts[number - 1], end: self.starts.get(number).copied().unwrap_or(self.end) }
     }
 
-    /// Returns the line with this number as an answer shows it: the number, a tab and the line. Of a long line, only
-    /// the part within `shown` is shown, and of that only the beginning. Returns also whether a part was left out.
+    /// Returns the line with this number as an answer shows it: the number, a tab and the line. If the line is long,
+    /// only the beginning of its part within `shown` is shown. Also returns whether a part was left out.
     pub(super) fn numbered(&self, text: &str, number: usize, shown: Chunk) -> (String, bool) {
         let Chunk { start, end } = self.range(number);
         let (mut from, mut to) = (start, end);

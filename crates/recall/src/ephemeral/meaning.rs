@@ -1,4 +1,4 @@
-//! The search by meaning: the embeddings of chunks, made in steps.
+//! Searches by meaning. The embeddings of chunks are made in steps.
 
 use std::sync::{Mutex, MutexGuard};
 
@@ -9,22 +9,23 @@ use super::{Index, Piece};
 use tiro_base::error::Result;
 use tiro_embed::{Embedder, embed_whole};
 
-/// How many chunks are embedded in one step. Arbitrary: some tens of milliseconds for each thread.
+/// The number of chunks that are embedded in one step. Arbitrary: a step takes some tens of milliseconds for each
+/// thread.
 pub(super) const STEP: usize = 8;
 
 /// The embeddings of the chunks of an index.
 #[derive(Debug, Default)]
 pub(super) struct Vectors {
     by_place: Vec<Option<Box<[f16]>>>,
-    /// The places of the chunks in the order in which they are embedded.
+    /// The indexes of the chunks, in the order in which the chunks are embedded.
     order: Vec<usize>,
-    /// How many of `order` were taken.
+    /// The number of indexes that were already taken from `order`.
     taken: usize,
     count: usize,
 }
 
 impl Vectors {
-    /// Returns no vectors yet, for as many chunks as `order` has places.
+    /// Returns an instance without vectors, for as many chunks as `order` contains.
     pub(super) fn new(order: Vec<usize>) -> Vectors {
         Vectors { by_place: vec![None; order.len()], order, taken: 0, count: 0 }
     }
@@ -34,7 +35,7 @@ impl Vectors {
         self.count
     }
 
-    /// Takes the next places without a vector, up to `most`. A place is returned only once.
+    /// Takes up to `most` further chunks without a vector, and returns their indexes. A chunk is returned only once.
     pub(super) fn next(&mut self, most: usize) -> Vec<usize> {
         let mut places = Vec::new();
         while places.len() < most && self.taken < self.order.len() {
@@ -71,7 +72,8 @@ impl Vectors {
     }
 }
 
-/// Locks `vectors`. A thread that panicked while it held the lock has left them whole, since each is set at once.
+/// Locks `vectors`. If a thread panicked while it held the lock, the vectors are still valid, because each vector is
+/// set in one step.
 pub(super) fn locked(vectors: &Mutex<Vectors>) -> MutexGuard<'_, Vectors> {
     vectors.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
@@ -87,7 +89,7 @@ impl Index {
         Ok(())
     }
 
-    /// Returns the text to embed for a chunk: its source, the items around it, and its text.
+    /// Returns the text that is embedded for a chunk: its source, the items around it, and its text.
     fn embedded(&self, piece: &Piece) -> String {
         let name = &self.sources[piece.source].name;
         let within: String = piece.chunk.within.iter().map(|item| format!(" {item}")).collect();

@@ -1,13 +1,13 @@
-//! The texts of one call, searched by the model that the call consults: attachments, and files that did not fit into
-//! the prompt.
+//! Indexes the texts of one call for searches by the consulted model. These texts are attachments, and files that did
+//! not fit into the prompt.
 //!
 //! An [`Index`] is in memory and belongs to one call, so nothing of one call can appear in another. It is searched like
 //! the store, by words and by meaning, and the scores are added as z-scores. Embedding all chunks may take longer than
-//! the call, so a search never waits for that: the owner of the index embeds chunks in bounded steps while the model
-//! thinks ([`Index::embed_some`]), and a search embeds its best candidates first. Every answer says how many chunks have
-//! no embedding yet.
+//! the call, so a search doesn't wait for it. Instead, the owner of the index embeds chunks in bounded steps while the
+//! model thinks ([`Index::embed_some`]), and a search embeds its best candidates first. Every answer reports how many
+//! chunks have no embedding yet.
 //!
-//! The index does not read files, redact texts or keep anything after it is dropped.
+//! The index does not read files and does not redact texts. It keeps nothing after it is dropped.
 
 mod bm25;
 mod found;
@@ -34,14 +34,14 @@ use meaning::Vectors;
 
 pub use search::Ask;
 
-/// The most bytes of text of an index. Arbitrary: chunking as much takes some seconds, and the index takes about three
-/// times as much memory.
+/// The maximum number of bytes of text in an index. Arbitrary: dividing so much text into chunks takes some seconds,
+/// and the index takes about three times as much memory as its texts.
 pub const MOST_BYTES: usize = 64 << 20;
 
-/// The most names of sources that an error lists. Arbitrary.
+/// The maximum number of names of sources that an error lists. Arbitrary.
 const MOST_NAMES: usize = 10;
 
-/// Where a source comes from.
+/// The origin of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
     /// The caller attached it to be searched.
@@ -53,27 +53,27 @@ pub enum Origin {
 /// A text to search.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// Its name, such as the path of the file. The extension tells how it is divided.
+    /// The name, such as the path of a file. Its extension decides how the text is divided.
     pub name: String,
-    /// Its redacted text.
+    /// The redacted text.
     pub text: String,
-    /// Where it comes from.
+    /// The origin of the source.
     pub origin: Origin,
 }
 
-/// A source that is not in the index, because the texts before it have as many bytes as an index may have.
+/// A source that is not in the index, because the index already has the maximum number of bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {
-    /// Its name.
+    /// The name of the source.
     pub name: String,
-    /// How many bytes its text has.
+    /// The number of bytes of its text.
     pub bytes: usize,
 }
 
 /// An index of the texts of one call.
 ///
-/// All its functions but [`chunk`](Index::chunk) take a shared reference, so that one thread can embed while another
-/// searches. The same calls in the same order give the same answers, unless a deadline cuts embedding short.
+/// All functions except [`chunk`](Index::chunk) take a shared reference, so that one thread can embed while another
+/// searches. The same calls in the same order give the same answers, unless a deadline stops embedding early.
 #[derive(Debug)]
 pub struct Index {
     sources: Vec<Kept>,
@@ -87,7 +87,7 @@ pub struct Index {
 /// A source of the index.
 #[derive(Debug)]
 struct Kept {
-    /// A name that no other source of the index has.
+    /// A name that differs from the names of all other sources of the index.
     name: String,
     text: String,
     origin: Origin,
@@ -97,15 +97,15 @@ struct Kept {
 /// A chunk of a source.
 #[derive(Clone, Debug)]
 struct Piece {
-    /// The place of its source.
+    /// The index of the chunk's source.
     source: usize,
     chunk: CodeChunk,
 }
 
 impl Index {
-    /// Returns an index of `sources`, which is not divided into chunks yet. Sources are added in order while all texts
-    /// have at most [`MOST_BYTES`] bytes; the others are [left out](Index::left_out). If a name occurs again, the later
-    /// source gets a number after its name.
+    /// Returns an index of `sources`. It is not divided into chunks yet. Sources are added in order as long as all
+    /// texts together have at most [`MOST_BYTES`] bytes. The others are [left out](Index::left_out). If a name occurs
+    /// again, a number is added to the name of the later source.
     ///
     /// `secret` is the secret of the installation, for the envelopes of answers.
     pub fn new(sources: Vec<Source>, secret: [u8; 32]) -> Index {
@@ -131,7 +131,7 @@ impl Index {
         Index { sources: kept, left_out, secret, pieces, words, vectors: Mutex::default() }
     }
 
-    /// Adds sources that the owner of the index left out, because there was no room for them. Answers say so.
+    /// Adds sources that the owner of the index left out because there was no room for them. Answers report them.
     pub fn leave_out(&mut self, sources: impl IntoIterator<Item = LeftOut>) {
         self.left_out.extend(sources);
     }
@@ -142,8 +142,8 @@ impl Index {
         &self.left_out
     }
 
-    /// Returns an error that names the sources that were left out; `None` if there are none. The caller decides
-    /// whether the call fails, or goes on with the error as a notice.
+    /// Returns an error that names the sources that were left out. Returns `None` if there are none. The caller decides
+    /// whether the call fails, or continues with the error as a notice.
     pub fn refusal(&self) -> Option<Error> {
         if self.left_out.is_empty() {
             return None;
@@ -169,8 +169,8 @@ impl Index {
         self.sources.iter().map(|source| source.name.as_str())
     }
 
-    /// Divides the texts into chunks and indexes their words, on up to `threads` threads. A search before that finds
-    /// nothing. Calling it again changes nothing.
+    /// Divides the texts into chunks and indexes their words, on up to `threads` threads. Before this call, searches
+    /// find nothing. Further calls change nothing.
     pub fn chunk(&mut self, threads: usize) {
         if !self.pieces.is_empty() {
             return;
@@ -206,8 +206,8 @@ impl Index {
             Vectors::new(self.by_priority());
     }
 
-    /// Returns the places of the chunks in the order in which they are embedded: the first chunks of all attachments,
-    /// their second chunks, and so on, then those of the files.
+    /// Returns the indexes of the chunks in the order in which the chunks are embedded. First come the first chunks of
+    /// all attachments, then their second chunks, and so on. The chunks of the files follow in the same way.
     fn by_priority(&self) -> Vec<usize> {
         let mut order: Vec<(Origin, usize, usize)> = Vec::with_capacity(self.pieces.len());
         let (mut source, mut ordinal) = (usize::MAX, 0);
@@ -231,8 +231,8 @@ impl Index {
         self.pieces.len() - meaning::locked(&self.vectors).count()
     }
 
-    /// Embeds chunks until `budget` is over or all are embedded, on up to `threads` threads. Returns how many are still
-    /// pending. One step takes some tens of milliseconds, by which the budget may be exceeded.
+    /// Embeds chunks until `budget` is used up or all chunks are embedded, on up to `threads` threads. Returns how many
+    /// chunks are still pending. The budget may be exceeded by one step, which takes some tens of milliseconds.
     ///
     /// Errors as [`Embedder::embed`] does.
     pub fn embed_some(&self, embedder: &Embedder, threads: usize, budget: Duration) -> Result<usize> {
@@ -252,7 +252,7 @@ impl Index {
         &self.sources[piece.source].text[piece.chunk.range.start..piece.chunk.range.end]
     }
 
-    /// Returns the sentence that says how many chunks have no embedding; `None` if all have one.
+    /// Returns a sentence that says how many chunks have no embedding. Returns `None` if all chunks have one.
     fn pending_notice(&self, pending: usize) -> Option<String> {
         (pending > 0).then(|| {
             let of = counted(self.len(), "piece", "pieces");

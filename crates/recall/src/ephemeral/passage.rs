@@ -6,10 +6,11 @@ use tiro_base::error::{Error, Result, quoted};
 use tiro_text::chunk::Chunk;
 use tiro_text::tokens;
 
-/// The most names that an error suggests. Arbitrary.
+/// The maximum number of names that an error suggests. Arbitrary.
 const MOST_SUGGESTED: usize = 3;
 
-/// The most characters of a name that are compared. Arbitrary: longer paths differ in these.
+/// The maximum number of characters of a name that are compared. Arbitrary: even long paths differ in so many
+/// characters.
 const COMPARED: usize = 200;
 
 /// Lines of a source.
@@ -19,21 +20,22 @@ pub struct Passage {
     pub source: String,
     /// The numbers of the first and the last line that are shown.
     pub lines: (usize, usize),
-    /// How many lines the source has.
+    /// The number of lines of the source.
     pub count: usize,
-    /// Whether lines that were asked for, or parts of lines, are missing.
+    /// Whether wanted lines, or parts of lines, are missing.
     pub truncated: bool,
-    /// The answer as the model gets it. It has at most the tokens asked for.
+    /// The answer as the model gets it. It has at most the wanted number of tokens.
     pub text: String,
 }
 
 impl Index {
-    /// Returns the lines from `first` to `last` of the source `name`, as text within `max_tokens`. A `last` after the
-    /// end means the end. If not all lines fit, the answer says with which line to go on.
+    /// Returns the lines from `first` to `last` of the source `name`, as text within `max_tokens`. If `last` is after
+    /// the end, the lines up to the end are returned. If not all lines fit, the answer says with which line to
+    /// continue.
     ///
-    /// Errors with [`Kind::NotFound`](tiro_base::error::Kind::NotFound) if there is no such source; the hint has the most
-    /// similar names. Errors with [`Kind::BadInput`](tiro_base::error::Kind::BadInput) if there are no such lines, or if
-    /// not even one line fits.
+    /// Errors with [`Kind::NotFound`](tiro_base::error::Kind::NotFound) if there is no such source. The hint contains
+    /// the most similar names. Errors with [`Kind::BadInput`](tiro_base::error::Kind::BadInput) if the source has no
+    /// such lines, or if not even one line fits.
     pub fn open(&self, name: &str, first: usize, last: usize, max_tokens: usize) -> Result<Passage> {
         let source =
             self.sources.iter().find(|source| source.name == name).ok_or_else(|| self.unknown(name))?;
@@ -103,7 +105,8 @@ impl Index {
     }
 }
 
-/// Returns how different two names are. Names that end alike are similar: a path may lack its folders.
+/// Returns how different two names are. Names with the same ending are similar, because a path may be given without its
+/// folders.
 fn difference(wanted: &str, name: &str) -> usize {
     let (wanted, name) = (wanted.to_lowercase(), name.to_lowercase());
     let file = |path: &str| path.rsplit(['/', '\\']).next().unwrap_or_default().to_owned();
@@ -113,7 +116,7 @@ fn difference(wanted: &str, name: &str) -> usize {
     edits(&file(&wanted), &file(&name)) * 4 + edits(&wanted, &name)
 }
 
-/// Returns how many characters must be inserted, removed or replaced to get from one text to the other.
+/// Returns how many characters must be inserted, removed or replaced to turn one text into the other.
 fn edits(from: &str, to: &str) -> usize {
     let to: Vec<char> = to.chars().take(COMPARED).collect();
     let mut row: Vec<usize> = (0..=to.len()).collect();

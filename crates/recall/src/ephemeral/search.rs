@@ -1,4 +1,4 @@
-//! Searches an index: candidates by words and by meaning, ranked by the sum of their z-scores.
+//! Searches an index. Candidates are found by words and by meaning, and are ranked by the sum of their z-scores.
 
 use std::time::Instant;
 
@@ -9,27 +9,27 @@ use crate::tuning::ephemeral::{CANDIDATES, LEXICAL, SEMANTIC};
 use tiro_base::error::{Error, Result, partial};
 use tiro_embed::Embedder;
 
-/// The most bytes of a query that are read. Arbitrary.
+/// The maximum number of bytes of a query that are read. Arbitrary.
 const LONGEST_QUERY: usize = 8 * 1024;
 
-/// A search, as a model asks for it.
+/// A search request of a model.
 #[derive(Clone, Copy, Debug)]
 pub struct Ask<'a> {
-    /// What to look for.
+    /// The text to search for.
     pub query: &'a str,
-    /// The most hits.
+    /// The maximum number of hits.
     pub k: usize,
-    /// The most tokens (o200k) of the answer.
+    /// The maximum number of tokens (o200k) of the answer.
     pub max_tokens: usize,
-    /// When embedding for this search ends. The answer comes soon after it.
+    /// The time at which embedding for this search ends. The answer follows soon after.
     pub deadline: Instant,
-    /// How many threads may embed.
+    /// The maximum number of threads that embed.
     pub threads: usize,
 }
 
 impl Index {
-    /// Returns the best passages for `ask`, best first, as text within `max_tokens`. Without an embedder, the search is
-    /// by words alone, and the answer says so.
+    /// Returns the best passages for `ask` as text within `max_tokens`, the best first. Without an embedder, the search
+    /// is by words alone, and the answer says so.
     ///
     /// Errors with [`Kind::BadInput`](tiro_base::error::Kind::BadInput) if the query is blank or `k` is 0.
     pub fn search(&self, embedder: Option<&Embedder>, ask: &Ask<'_>) -> Result<EphemeralResult> {
@@ -51,7 +51,7 @@ impl Index {
             }
             Some(embedder) => match self.with_meaning(embedder, query, ask, &scores, &by_words) {
                 Ok(ranked) => ranked,
-                // If the words find nothing, nobody knows whether there is something.
+                // If the search by words found nothing, it is unknown whether a search by meaning would find something.
                 Err(error) if by_words.is_empty() => return Err(error),
                 Err(error) => {
                     error.log();
@@ -89,7 +89,8 @@ impl Index {
             }
             self.embed(embedder, ask.threads, places)?;
         }
-        // If the words find little, what the question means may be said in others.
+        // If the search by words found only few candidates, the texts may express the question in other words. So
+        // further chunks are embedded.
         let mut room = CANDIDATES.saturating_sub(by_words.len());
         while room > 0 && Instant::now() < ask.deadline {
             let places = meaning::locked(&self.vectors).next(STEP.min(room));
@@ -127,7 +128,7 @@ fn sort(scored: &mut [(usize, f64)]) {
     scored.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
 }
 
-/// Returns the z-scores of `values`. A value that is unknown counts as the mean.
+/// Returns the z-scores of `values`. An unknown value counts as the mean.
 fn standard(values: &[Option<f64>]) -> Vec<f64> {
     let known: Vec<f64> = values.iter().flatten().copied().collect();
     let count = known.len().max(1) as f64;

@@ -1,20 +1,20 @@
-//! The words by which a text is found: its words in lower case and stemmed, and the parts of its identifiers.
+//! Finds the terms of a text: its words in lower case and stemmed, and the parts of its identifiers.
 
 use frostem::{Algorithm, Stemmer};
 
 use tiro_text::words::{self, query};
 
-/// The most bytes of a word. Arbitrary: longer ones are data.
+/// The maximum number of bytes of a word. Arbitrary: longer words are data.
 const LONGEST: usize = 128;
 
-/// Calls `add` with each identifier of `text` as it is written: letters, digits and underscores.
+/// Calls `add` with each identifier of `text`, unchanged. An identifier consists of letters, digits and underscores.
 pub(super) fn identifiers<'t>(text: &'t str, add: impl FnMut(&'t str)) {
     text.split(|c: char| !(c.is_alphanumeric() || c == '_'))
         .filter(|word| (1..=LONGEST).contains(&word.len()) && word.contains(char::is_alphanumeric))
         .for_each(add);
 }
 
-/// Returns the terms of an identifier: the stems of its parts, and of all its letters together if it has several parts.
+/// Returns the terms of an identifier: the stems of its parts. If it has several parts, the stem of the whole is added.
 pub(super) fn of_identifier(identifier: &str, stemmer: &Stemmer) -> Vec<String> {
     let mut terms = Vec::new();
     if identifier.contains(words::is_cjk) {
@@ -40,7 +40,8 @@ pub(super) fn of_identifier(identifier: &str, stemmer: &Stemmer) -> Vec<String> 
     terms
 }
 
-/// Returns the terms to look for, in the order of the query. Stopwords are left out, unless the query has nothing else.
+/// Returns the terms to search for, in the order of the query. Stopwords are left out, unless the query contains
+/// nothing else.
 pub(super) fn of_query(query: &str) -> Vec<String> {
     let stemmer = stemmer();
     let question = query::read(query);
@@ -59,8 +60,8 @@ pub(super) fn of_query(query: &str) -> Vec<String> {
     terms
 }
 
-/// Returns the stemmer of all texts. Code is in English, and so are most texts about it; words of other languages are
-/// changed in the same way in a text and in a query.
+/// Returns the stemmer for all texts. Code is in English, and so are most texts about it. Words of other languages are
+/// changed in the same way in texts and in queries.
 pub(super) fn stemmer() -> Stemmer {
     Stemmer::new(Algorithm::English)
 }

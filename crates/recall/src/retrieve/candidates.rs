@@ -1,7 +1,7 @@
-//! Gets the candidates of a search from its stores, one read each, and puts them together for ranking.
+//! Gets the candidates of a search from its stores, with one read of each store, and combines them for ranking.
 //!
-//! A search by words or by meaning that fails, in one store or in all, leaves the candidates of the other. If a store
-//! takes so long that neither is answered, it is asked for each alone.
+//! If the search by words or the search by meaning fails, in one store or in all, the candidates of the other search
+//! are still used. If a store answers neither search in time, it is asked for each of the two searches alone.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -16,10 +16,10 @@ use tiro_embed::{Embedding, Model};
 use tiro_store::tuning::LARGE_STORE;
 use tiro_store::{CandidateQuery, Candidates, ChunkKey, ReadStore, Vocabulary};
 
-/// How long each of the two searches may take. Arbitrary: hundreds of times the measured durations.
+/// The longest time for each of the two searches. Arbitrary: hundreds of times the measured durations.
 const DEADLINE: Duration = Duration::from_secs(5);
 
-/// One of the two searches, `words` or `meaning`, and why it failed.
+/// The name of one of the two searches, `words` or `meaning`, and the error with which it failed.
 pub type Failed = (&'static str, Error);
 
 /// The query as a vector, and the model on this machine that made it.
@@ -30,7 +30,7 @@ pub struct Embedded {
     pub embedding: Embedding,
 }
 
-/// What the stores have for a query.
+/// The data that the stores contain for a query.
 #[derive(Default)]
 pub struct Gathered {
     /// The candidates of all stores.
@@ -41,17 +41,17 @@ pub struct Gathered {
     pub named: Vec<(usize, MemoryKey)>,
     /// The searches that failed.
     pub failed: Vec<Failed>,
-    /// How many chunks have no embedding yet; `None` if they can't be counted.
+    /// The number of chunks that have no embedding yet; `None` if they can't be counted.
     pub pending: Option<usize>,
 }
 
 /// A chunk that was found, with the number of its store.
 type Place = (usize, ChunkKey);
 
-/// Asks each store for the candidates of `query`, to which the embeddings of `questions` are added. Scores by words are
-/// on the same scale in all stores: a word has the same weight in a small store as in the largest one.
+/// Asks each store for the candidates of `query`. The embeddings of `questions` are added to the query. Scores by words
+/// are on the same scale in all stores, because a word has the same weight in a small store as in the largest store.
 ///
-/// Errors if a store can't say which commits the query names, or what ranking needs of its candidates.
+/// Errors if a store can't tell which commits the query names, or can't read the data of its candidates for ranking.
 pub async fn gather(
     stores: &[(&dyn ReadStore, &Scope)],
     mut query: CandidateQuery,
@@ -101,8 +101,8 @@ pub async fn gather(
     Ok(gathered)
 }
 
-/// Takes a list from each answer; returns what is in all of them, with the number of the store. Errors if one of them
-/// could not be read.
+/// Takes a list from each answer. Returns the elements of all lists, each with the number of its store. Errors if one
+/// of the lists could not be read.
 fn lists<T, F: FnMut(&mut Candidates) -> Result<Vec<T>>>(
     answers: &mut [Candidates],
     list: F,
@@ -112,8 +112,9 @@ fn lists<T, F: FnMut(&mut Candidates) -> Result<Vec<T>>>(
     Ok(lists.into_iter().enumerate().flat_map(numbered))
 }
 
-/// Asks small stores again with the weights of the largest, unless a search by words failed. That takes less time than
-/// waiting for these weights before the first search of the small store. Returns the rarity of each term.
+/// Asks small stores again with the weights of words from the largest store, unless a search by words failed. Asking
+/// twice takes less time than waiting for these weights before a small store is asked at all. Returns the rarity of
+/// each term.
 async fn weigh_alike(
     stores: &[(&dyn ReadStore, &Scope)],
     query: &CandidateQuery,
@@ -138,9 +139,9 @@ async fn weigh_alike(
     Vocabulary::rarity(&vocabularies)
 }
 
-/// Returns the cosine, on the scale of the default model, of every candidate that has a vector in one of the spaces,
-/// including those that only the search by words found. Adds to `failed` why a question has no embedding, or why
-/// vectors can't be read.
+/// Returns the cosine, on the scale of the default model, of every candidate that has a vector in one of the spaces.
+/// Candidates that only the search by words found are included. If a question has no embedding, or vectors can't be
+/// read, adds the reason to `failed`.
 fn cosines(
     answers: &mut [Candidates],
     questions: Vec<Result<Embedded>>,
@@ -164,8 +165,8 @@ fn cosines(
     cosines
 }
 
-/// Asks a store for the candidates of a query, within the deadline of its searches. If it takes longer, asks for those
-/// by words and those by meaning apart.
+/// Asks a store for the candidates of a query, within the deadline of its searches. If the store takes longer, asks
+/// separately for the candidates by words and the candidates by meaning.
 async fn ask(store: &dyn ReadStore, scope: &Scope, query: &CandidateQuery) -> Candidates {
     let searches = u32::from(!query.terms.is_empty()) + u32::from(!query.embeddings.is_empty());
     let asked = |query: CandidateQuery, deadline| async move {
@@ -191,8 +192,8 @@ async fn ask(store: &dyn ReadStore, scope: &Scope, query: &CandidateQuery) -> Ca
     apart(query, words, meaning)
 }
 
-/// Puts together the answers of a store that was asked for candidates by words and by meaning apart; `None` stands for
-/// one that came too late.
+/// Combines the two answers of a store that was asked separately for candidates by words and by meaning. `None` stands
+/// for an answer that came too late.
 fn apart(query: &CandidateQuery, words: Option<Candidates>, meaning: Option<Candidates>) -> Candidates {
     let late = Candidates::failed(query, &late());
     let mut answer = Candidates { places: Ok(Vec::new()), ..late };
@@ -206,7 +207,7 @@ fn apart(query: &CandidateQuery, words: Option<Candidates>, meaning: Option<Cand
     answer
 }
 
-/// Returns `work`, or an error if it takes longer than the deadline.
+/// Returns the result of `work`, or an error if it takes longer than the deadline.
 pub async fn within_deadline<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     tokio::time::timeout(DEADLINE, work).await.unwrap_or_else(|_| Err(late()))
 }

@@ -1,9 +1,9 @@
-//! Reads from a question's words what kind of answer it asks for. The functions here are pure.
+//! Recognises from a question's words which kind of answer is wanted. The functions here are pure.
 //!
-//! The words are English, as the stopwords are, with the commonest words of a few other languages. A question whose
-//! words are not known is answered like any other.
+//! The words are English, like the stopwords, with the most common words of a few other languages. If a question
+//! contains none of these words, it is answered like any other question.
 
-/// Phrases of a question about what the assistant said.
+/// Phrases of a question about statements of the assistant.
 const ANSWERS: &[&str] = &[
     "did you",
     "have you",
@@ -58,7 +58,7 @@ const ORDERS: &[&str] = &[
     "desde cuándo",
 ];
 
-/// Phrases of a question about much of what was said, rather than about one thing.
+/// Phrases of a question about much of the conversation, not about a single thing.
 const OVERVIEWS: &[&str] = &[
     "summarize",
     "summarise",
@@ -76,7 +76,7 @@ const OVERVIEWS: &[&str] = &[
     "resumen de",
 ];
 
-/// Phrases of a question about the latest sessions, without their number.
+/// Phrases of a question about the latest sessions that doesn't say how many.
 const LATEST: &[&str] = &[
     "last session",
     "last sessions",
@@ -94,10 +94,10 @@ const LATEST: &[&str] = &[
     "letzten sitzungen",
 ];
 
-/// How many sessions are listed if a question about the latest sessions names no number.
+/// The number of sessions that are listed if a question about the latest sessions doesn't say how many.
 const FEW_SESSIONS: usize = 5;
 
-/// Returns whether the question is about what the assistant said: `what did you recommend?`.
+/// Returns whether the question is about statements of the assistant: `what did you recommend?`.
 pub fn asks_for_answers(question: &str) -> bool {
     has_any(question, ANSWERS)
 }
@@ -105,13 +105,13 @@ pub fn asks_for_answers(question: &str) -> bool {
 /// Returns whether the question is about the order of events, or about when something began.
 pub fn asks_for_order(question: &str) -> bool {
     let words = words(question);
-    // `order` alone is often a thing that is bought.
+    // `order` alone often means a purchase.
     let begins = words.starts_with(" when did ")
         && [" first ", " start ", " begin "].iter().any(|word| words.contains(word));
     begins || has_any(question, ORDERS)
 }
 
-/// Returns whether the question is about much of what was said: `give me a summary of the project`.
+/// Returns whether the question is about much of the conversation: `give me a summary of the project`.
 pub fn asks_for_overview(question: &str) -> bool {
     has_any(question, OVERVIEWS)
 }
@@ -135,7 +135,7 @@ fn number(word: &str) -> Option<usize> {
     named.or_else(|| word.parse().ok()).filter(|count| (1..=50).contains(count))
 }
 
-/// Returns whether the question has one of the phrases, as whole words.
+/// Returns whether the question contains one of the phrases as whole words.
 fn has_any(question: &str, phrases: &[&str]) -> bool {
     let words = words(question);
     phrases.iter().any(|phrase| words.contains(&format!(" {phrase} ")))

@@ -1,8 +1,9 @@
 //! The read path: filter → lexical and vector candidates → fuse → rank → dedup → fit the budget.
 //!
-//! One read of each store finds the candidates of both searches, and another one what replaced them. If the lexical or
-//! the vector search misses its deadline, a notice says so. Without an embedder, only the lexical search runs. Ranking
-//! ([`rank`]), reading the query ([`query`], [`cues`]) and pairing ([`pair`]) are pure.
+//! Each store is read twice: the first read finds the candidates of both searches, and the second finds the memories
+//! that replaced them. If the lexical or the vector search misses its deadline, a notice says so. Without an embedder,
+//! only the lexical search runs. Ranking ([`rank`]), reading the query ([`query`], [`cues`]) and pairing ([`pair`]) are
+//! pure.
 
 mod candidates;
 pub mod cues;
@@ -32,8 +33,8 @@ use tiro_text::words::{Language, Term};
 /// The maximum number of bytes of a query that are read. Arbitrary.
 const LONGEST_QUERY: usize = 8 * 1024;
 
-/// The notice for an answer without a good hit: every hit has too few of the query's words and is too far from the
-/// query's meaning.
+/// The notice for an answer without a good hit. In such an answer, every hit contains too few of the query's words and
+/// is too far from the query's meaning.
 pub const NO_GOOD_HIT: &str = "nothing here is about this; these are the nearest, and may be unrelated";
 
 /// The result of a search.
@@ -41,11 +42,11 @@ pub const NO_GOOD_HIT: &str = "nothing here is about this; these are the nearest
 pub struct SearchResult {
     /// The memories, best first.
     pub ranked: Vec<Ranked>,
-    /// Notices for the user about what the search could not do.
+    /// Notices for the user about parts of the search that failed.
     pub notices: Vec<String>,
-    /// How long each stage took.
+    /// The duration of each stage.
     pub timings: Timings,
-    /// The words that were looked for.
+    /// The words that were searched for.
     pub terms: Vec<Term>,
     /// The rarity of each of `terms`, as a share of the total rarity of all of them.
     pub rarity: Vec<f64>,
@@ -53,27 +54,27 @@ pub struct SearchResult {
     pub superseded: superseded::SupersededHits,
     /// Whether the query names commits by their ids and the search found at least one of them.
     pub is_named: bool,
-    /// How many chunks of the searched stores have no embedding yet; `None` if they could not be counted.
+    /// The number of chunks of the searched stores that have no embedding yet; `None` if they could not be counted.
     pub pending: Option<usize>,
 }
 
-/// How long the stages of a search took, in microseconds.
+/// The durations of the stages of a search, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timings {
     /// Embedding the query.
     pub embed: u64,
-    /// Finding the candidates by words and by meaning, with all that ranking needs of them.
+    /// Finding the candidates by words and by meaning, and reading the data that ranking needs.
     pub candidates: u64,
-    /// Ranking, and reading what replaced the best.
+    /// Ranking, and reading the memories that replaced the best hits.
     pub rank: u64,
 }
 
-/// Searches `stores` for `query` and returns the memories that it found, best first.
+/// Searches `stores` for `query` and returns the memories that were found, the best first.
 ///
 /// From each group of kinds that `filter` admits, the search takes up to 100 candidates by words and 100 by meaning, so
-/// that no kind crowds out another. If one of the two searches fails or passes its deadline, the result is
-/// [partial], and a notice says so. Errors if a store can't be read after these searches, and if a search failed and
-/// the other one found nothing: nobody knows then whether there is something.
+/// that no kind crowds out another. If one of the two searches fails or passes its deadline, the result is [partial],
+/// and a notice says so. Errors if a store can't be read after these searches. Also errors if one search failed and the
+/// other found nothing, because it is unknown then whether there is an answer.
 pub async fn search(
     stores: &[(&dyn ReadStore, &Scope)],
     encoders: &Encoders<'_>,
@@ -126,7 +127,7 @@ pub async fn search(
     Ok(found)
 }
 
-/// Adds the notices of the searches that failed. Errors with the first failure if the others found nothing.
+/// Adds a notice for each search that failed. Errors with the first failure if the other searches found nothing.
 fn report(failed: Vec<Failed>, found: &mut SearchResult) -> Result<()> {
     let said = |signal: &str, error: &Error| format!("no search by {signal}: {error}");
     if found.ranked.is_empty()
@@ -144,9 +145,9 @@ fn report(failed: Vec<Failed>, found: &mut SearchResult) -> Result<()> {
     Ok(())
 }
 
-/// Settles the order of what was ranked: a commit that the query names by its id comes first, whatever its score is; a
-/// commit that was amended is replaced by what it became; and a memory that was superseded comes after the one that
-/// replaced it.
+/// Corrects the order of the ranked memories in three ways. If the query names a commit by its id, this commit comes
+/// first, whatever its score is. A commit that was amended is replaced by the new commit. A superseded memory comes
+/// after the memory that superseded it.
 async fn settle(
     stores: &[(&dyn ReadStore, &Scope)],
     found: &mut SearchResult,
@@ -164,7 +165,7 @@ async fn settle(
     Ok(())
 }
 
-/// Returns a notice if there is a model and it was not trained on the language of the question.
+/// Returns a notice if there is a model that was not trained on the language of the question.
 fn unread(language: Option<Language>, model: Option<Model>) -> Option<String> {
     let (language, model) = (language?, model?);
     if model.reads(language) {
@@ -177,8 +178,8 @@ fn unread(language: Option<Language>, model: Option<Model>) -> Option<String> {
     ))
 }
 
-/// Returns the text in which the query's words are counted for a memory: its chunk `piece`, its speaker, and its other
-/// indexed fields.
+/// Returns the text of a memory in which the query's words are counted. It consists of the memory's chunk `piece`, its
+/// speaker, and its other indexed fields.
 pub fn searched_text(memory: &Memory, piece: Range<usize>) -> String {
     // For a commit, the searched text is the whole message and the changed paths.
     let is_commit = memory.kind == MemoryKind::Commit;
@@ -187,9 +188,9 @@ pub fn searched_text(memory: &Memory, piece: Range<usize>) -> String {
     names.into_iter().flatten().fold(piece.to_owned(), |text, name| text + "\n" + name)
 }
 
-/// Replaces each commit that was amended or squashed by the commit that it became, unless the query names the old
-/// commit. Each new commit is returned only once. If the filter excludes some commits (`narrows`), a new commit
-/// replaces an old one only if the search found it too.
+/// Replaces each commit that was amended or squashed by the resulting commit, unless the query names the old commit.
+/// Each new commit is returned only once. If the filter excludes some commits (`narrows`), a new commit replaces an old
+/// one only if the search also found the new one.
 fn newest(replaced: &[Replacements], ranked: Vec<Ranked>, narrows: bool) -> Vec<Ranked> {
     let mut replacements: HashMap<(usize, MemoryKey), Ranked> = HashMap::new();
     for (number, Replacements { stand_ins, places, .. }) in replaced.iter().enumerate() {
@@ -212,7 +213,7 @@ fn newest(replaced: &[Replacements], ranked: Vec<Ranked>, narrows: bool) -> Vec<
     }
     let mut placed: HashSet<(usize, MemoryKey)> = HashSet::new();
     let in_place = ranked.into_iter().map(|each| match replacements.remove(&(each.store, each.place.key)) {
-        // The better of the two scores is shown, since it decided the place among the hits.
+        // The higher of the two scores is shown, because it decided the place among the hits.
         Some(by) if by.score < each.score => Ranked { score: each.score, parts: each.parts, ..by },
         Some(by) => by,
         None => each,

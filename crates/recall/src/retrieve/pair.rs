@@ -1,12 +1,12 @@
 //! Orders hits so that a conversation comes before the commit that it led to. The function is pure.
 //!
 //! A commit is linked to a session that wrote its lines or made the commit. If both are among the hits, the
-//! conversation comes first: it says why something was changed, and the commit says what.
+//! conversation comes first, because it tells why something was changed. The commit only shows what was changed.
 
 /// Returns the order of `count` hits in which each commit follows the conversations that led to it.
 ///
-/// `behind(i)` returns the places of the hits from conversations that led to hit `i`. Such a hit only ever moves
-/// forward, to just before the first commit that it led to; all other hits keep their order.
+/// `behind(i)` returns the positions of the hits from conversations that led to hit `i`. Such a hit is only moved
+/// forward, to the position just before the first commit that it led to. All other hits keep their order.
 pub fn order(count: usize, mut behind: impl FnMut(usize) -> Vec<usize>) -> Vec<usize> {
     let mut order = Vec::with_capacity(count);
     let mut placed = vec![false; count];

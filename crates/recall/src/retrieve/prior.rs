@@ -1,12 +1,13 @@
-//! What ranking knows of a memory before it reads the query: how long it is, who made it, and which cosine to expect of
-//! a memory that has no embedding yet. The functions here are pure.
+//! Judges a memory before the query is read, by its length and its author, and returns the expected cosine of a memory
+//! that has no embedding yet. The functions here are pure.
 
 use crate::tuning::ranking::EXPECTED_COSINE;
 use tiro_base::memory::{Kind, Role};
 use tiro_store::Neighbour;
 use tiro_text::tuning::CHUNK_TOKENS;
 
-/// The names of programs that commit to many repositories. A name that ends with `[bot]` or `-bot` is a program's too.
+/// The names of programs that commit to many repositories. Names that end with `[bot]` or `-bot` also belong to
+/// programs.
 const BOTS: &[&str] = &[
     "dependabot",
     "dependabot-preview",
@@ -28,8 +29,8 @@ const BOTS: &[&str] = &[
 
 /// Returns whether the memory is a message of an assistant that is longer than one chunk.
 ///
-/// Such an answer has one chunk for each of its topics, so its best chunk is the best of many, and the words around
-/// each chunk are its own.
+/// Such an answer has several chunks for its different topics. So the score of its best chunk is the best of many, and
+/// the words around each chunk belong to the same answer.
 pub fn is_answer(place: &Neighbour) -> bool {
     place.kind == Kind::Message
         && place.role == Some(Role::Assistant)
@@ -49,8 +50,8 @@ fn is_bot(author: &str) -> bool {
         || BOTS.contains(&author.as_str())
 }
 
-/// Returns the cosine to expect of a chunk that has no embedding yet. `lexical` is its BM25 as a share of the query's
-/// best BM25.
+/// Returns the expected cosine of a chunk that has no embedding yet. `lexical` is the chunk's BM25 as a share of the
+/// query's best BM25.
 pub fn expected_cosine(lexical: f64) -> f64 {
     EXPECTED_COSINE.0 + EXPECTED_COSINE.1 * lexical
 }

@@ -4,7 +4,7 @@
 //! The score of a candidate is a sum of parts, each between 0 and its weight: its BM25 as a share of the query's best
 //! BM25, its cosine, and small bonuses. So scores of different kinds of memories can be compared. On real
 //! conversations, adding scores gives 12 percentage points more recall at 10 than adding ranks. Normalising by z-scores
-//! gains nothing. Adding a part of a neighbour's score gains nothing either, since the index already has the
+//! gains nothing. Adding a part of a neighbour's score gains nothing either, because the index already contains the
 //! neighbours' words.
 
 use std::cmp::{Ordering, Reverse};
@@ -28,14 +28,14 @@ pub struct Weights {
     pub importance: f64,
     /// The factor on BM25 and cosine of a memory that represents a whole session.
     pub conversation: f64,
-    /// How much the score of an assistant's long answer is lowered.
+    /// The amount by which the score of an assistant's long answer is lowered.
     pub answer: f64,
     /// The share of a long answer's score that is added to the user's message right before it.
     pub exchange: f64,
-    /// How much the score of a commit by a program is lowered.
+    /// The amount by which the score of a commit by a program is lowered.
     pub bot: f64,
-    /// How much a hit's score is lowered for each better hit of the same session. This affects only the order of the
-    /// hits.
+    /// The amount by which a hit's score is lowered for each better hit of the same session. This affects only the
+    /// order of the hits.
     pub repetition: f64,
 }
 
@@ -56,7 +56,7 @@ impl Default for Weights {
 }
 
 impl Weights {
-    /// Returns the weights for a context, in which what the user said comes first.
+    /// Returns the weights for a context, in which the user's messages come first.
     pub fn of_context() -> Weights {
         Weights {
             answer: ranking::ANSWER_IN_CONTEXT,
@@ -65,7 +65,8 @@ impl Weights {
         }
     }
 
-    /// Returns the weights for a question about what the assistant said: long answers count like other messages.
+    /// Returns the weights for a question about statements of the assistant. With these weights, long answers count
+    /// like other messages.
     pub fn with_answers(self) -> Weights {
         Weights { answer: 0.0, exchange: 0.0, ..self }
     }
@@ -74,37 +75,37 @@ impl Weights {
 /// A chunk that one of the searches found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
-    /// Which of the searched stores it is in.
+    /// The number of the searched store that contains the chunk.
     pub store: usize,
-    /// The chunk in that store.
+    /// The key of the chunk in that store.
     pub chunk: ChunkKey,
-    /// Its BM25; 0 if the lexical search didn't return it.
+    /// The chunk's BM25; 0 if the lexical search didn't return the chunk.
     pub lexical: f64,
-    /// Its cosine with the query, if both have an embedding.
+    /// The chunk's cosine with the query, if both have an embedding.
     pub cosine: Option<f64>,
-    /// The fields of its memory that ranking needs.
+    /// The fields of the chunk's memory that ranking needs.
     pub place: Neighbour,
 }
 
 /// The parts of a score, each multiplied by its weight.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Parts {
-    /// From BM25.
+    /// The part for BM25.
     pub lexical: f64,
-    /// From the cosine.
+    /// The part for the cosine.
     pub semantic: f64,
-    /// From the speaker's name.
+    /// The part for the speaker's name.
     pub speaker: f64,
-    /// From the user's mark or the importance that the author gave.
+    /// The part for the user's mark or the importance that the author gave.
     pub importance: f64,
-    /// From the assistant's answer right after a user's message.
+    /// The part that a user's message gets from the assistant's answer right after it.
     pub exchange: f64,
-    /// From what is known before the query; 0 or less.
+    /// The part that doesn't depend on the query; 0 or less.
     pub prior: f64,
 }
 
 impl Parts {
-    /// Returns the score.
+    /// Returns the score, which is the sum of all parts.
     pub fn sum(&self) -> f64 {
         self.lexical + self.semantic + self.speaker + self.importance + self.exchange + self.prior
     }
@@ -113,39 +114,39 @@ impl Parts {
 /// A memory that the search found, with its best chunk.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ranked {
-    /// Which of the searched stores it is in.
+    /// The number of the searched store that contains the memory.
     pub store: usize,
-    /// Its best chunk in that store.
+    /// The memory's best chunk in that store.
     pub chunk: ChunkKey,
-    /// Its fields that ranking needs.
+    /// The fields of the memory that ranking needs.
     pub place: Neighbour,
-    /// Its score.
+    /// The score of the memory.
     pub score: f64,
     /// The parts of the score.
     pub parts: Parts,
-    /// The cosine of its best chunk with the query, if both have an embedding.
+    /// The cosine of the best chunk with the query, if both have an embedding.
     pub cosine: Option<f64>,
-    /// How many other memories with the same text were left out.
+    /// The number of other memories with the same text, which were left out.
     pub duplicates: usize,
 }
 
-/// Returns whether a hit may answer the query. `share` is the share of the query's words that the hit has, weighed by
-/// their rarity; `cosine` is its cosine with the query.
+/// Returns whether a hit may answer the query. `share` is the share of the query's words that the hit contains,
+/// weighted by their rarity. `cosine` is its cosine with the query.
 pub fn may_answer(share: f64, cosine: Option<f64>) -> bool {
     share >= ranking::ANSWERING_SHARE || cosine.is_some_and(|cosine| cosine >= ranking::ANSWERING_COSINE)
 }
 
 impl Ranked {
-    /// Returns the parts of the score with `share`, the share of the query's words that the memory has, instead of
-    /// BM25. So a share of 1 means that the memory has all words, and not only as many as the best hit.
+    /// Returns the parts of the score with `share` in place of BM25. `share` is the share of the query's words that the
+    /// memory contains. So a share of 1 means that the memory contains all words, not only as many as the best hit.
     pub fn full_scale(&self, share: f64, weights: &Weights) -> Parts {
         let counts = if self.place.kind == Kind::Conversation { weights.conversation } else { 1.0 };
         Parts { lexical: counts * weights.lexical * share, ..self.parts }
     }
 }
 
-/// Returns the memories of `candidates`, best first. Each memory and each text is returned only once. `terms` are the
-/// query's words.
+/// Returns the memories of `candidates`, the best first. Each memory and each text is returned only once. `terms` are
+/// the words of the query.
 pub fn rank(candidates: Vec<Candidate>, terms: &[String], weights: &Weights) -> Vec<Ranked> {
     let best = candidates.iter().map(|candidate| candidate.lexical).fold(0.0, f64::max);
     let is_embedded = candidates.iter().any(|candidate| candidate.cosine.is_some());
@@ -153,7 +154,8 @@ pub fn rank(candidates: Vec<Candidate>, terms: &[String], weights: &Weights) -> 
     for candidate in candidates {
         let Candidate { store, chunk, lexical, cosine, place } = candidate;
         let lexical = if best > 0.0 { lexical / best } else { 0.0 };
-        // A memory without an embedding is not compared as if it had another meaning than the query.
+        // If a memory has no embedding yet, an expected cosine is used. With a cosine of 0, it would count as a memory
+        // with another meaning.
         let expected = cosine.or(is_embedded.then(|| prior::expected_cosine(lexical)));
         let parts = parts(lexical, expected, &place, terms, weights);
         let ranked = Ranked { store, chunk, score: parts.sum(), parts, cosine, duplicates: 0, place };
@@ -236,8 +238,8 @@ impl PartialEq for Turn {
 
 impl Eq for Turn {}
 
-/// Adds `share` of the score of each long answer to the score of the user's message right before it. What was asked and
-/// the answer belong together, and the user's words are shorter.
+/// Adds `share` of the score of each long answer to the score of the user's message right before it. The request and
+/// the answer belong together, and the user's message is shorter.
 fn lend(ranked: &mut [Ranked], share: f64) {
     let at = |each: &Ranked, back: i64| Some((each.store, each.place.session?, each.place.ordinal? - back));
     let answers = ranked.iter().filter(|each| prior::is_answer(&each.place));
@@ -274,8 +276,8 @@ fn parts(lexical: f64, cosine: Option<f64>, place: &Neighbour, terms: &[String],
     }
 }
 
-/// Leaves out each memory that was extracted from a message if the search found that message too. The message gets the
-/// better place of the two.
+/// If the search found both a message and a memory that was extracted from it, leaves out the extracted memory. The
+/// message gets the better place of the two.
 fn without_extracts(ranked: Vec<Ranked>) -> Vec<Ranked> {
     if ranked.iter().all(|each| each.place.taken_from.is_none()) {
         return ranked;
@@ -288,7 +290,7 @@ fn without_extracts(ranked: Vec<Ranked>) -> Vec<Ranked> {
         let source = each.place.taken_from.and_then(|source| place_by_memory.get(&(each.store, source)));
         let Some(&source) = source else { continue };
         let Some(extract) = kept[place].take() else { continue };
-        // A message that ranks below its extract moves up to the extract's place, and stays there if further extracts
+        // A message that ranks below its extract moves up to the extract's place. It stays there if further extracts
         // follow.
         if source > place
             && let Some(mut message) = kept[source].take()
@@ -300,7 +302,7 @@ fn without_extracts(ranked: Vec<Ranked>) -> Vec<Ranked> {
     kept.into_iter().flatten().collect()
 }
 
-/// Keeps the best of the memories that have the same text, and counts the others.
+/// Of several memories with the same text, keeps the best and counts the others.
 fn without_duplicates(ranked: Vec<Ranked>) -> Vec<Ranked> {
     let mut place_by_text: HashMap<[u8; 8], usize> = HashMap::with_capacity(ranked.len());
     let mut kept: Vec<Ranked> = Vec::with_capacity(ranked.len());

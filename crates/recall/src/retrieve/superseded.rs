@@ -1,7 +1,8 @@
-//! Orders what a search found so that what holds comes before what it replaced.
+//! Orders the memories that a search found, so that a memory that still holds comes before a memory that it replaced.
 //!
-//! If a question asks about the past, both come in the order of time. Either way, a caller can tell which memories are
-//! superseded, and by which. If the search found only the replaced memory, the one that holds is added before it.
+//! If a question asks about the past, both come in the order of time. In both cases, a caller can tell which memories
+//! are superseded, and by which memories. If the search found only the replaced memory, the memory that holds now is
+//! added before it.
 
 use std::collections::HashMap;
 
@@ -13,7 +14,7 @@ use tiro_base::scope::Scope;
 use tiro_digest::statements::{self, About, Question, Replaced, Stated, Told};
 use tiro_store::{ReadStore, ReplacementQuery, Replacements, Statement, Superseded};
 
-/// How many of the best memories are examined. Arbitrary: more than the first pages show.
+/// The number of the best memories that are examined. Arbitrary: more than the first pages show.
 const EXAMINED: usize = 60;
 
 /// Phrases of questions about the past.
@@ -43,7 +44,7 @@ const PAST: &[&str] = &[
 /// The memories that a search found and that are superseded, by their stores and keys.
 pub type SupersededHits = HashMap<(usize, MemoryKey), Superseded>;
 
-/// Returns whether a question asks about what was, rather than what is.
+/// Returns whether a question asks about the past, not the present.
 pub fn asks_for_history(query: &str) -> bool {
     let lower = query.to_lowercase();
     let words: Vec<&str> =
@@ -54,15 +55,17 @@ pub fn asks_for_history(query: &str) -> bool {
     is_before || PAST.iter().any(|phrase| all.contains(&format!(" {phrase} ")))
 }
 
-/// Reads of each store what replaced its memories among `ranked`: commits that became others, if `may_be_replaced`, and
-/// what superseded the memories that [`current_first`] examines.
+/// Reads from each store what replaced its memories in `ranked`. For memories that `may_be_replaced` accepts, these are
+/// the commits that they became. For memories that [`current_first`] examines, these are the memories that superseded
+/// them.
 pub async fn replaced(
     stores: &[(&dyn ReadStore, &Scope)],
     ranked: &[Ranked],
     query: &str,
     may_be_replaced: impl Fn(&Ranked) -> bool,
 ) -> Result<Vec<Replacements>> {
-    // Which memories are examined is known only once commits are replaced. Until then, each commit may be one fewer.
+    // The examined memories are known only after commits were replaced. Each replacement may remove a commit from the
+    // list, so commits are not counted here.
     let mut others = 0;
     let last = ranked.iter().position(|each| {
         others += usize::from(!may_be_replaced(each));
@@ -86,9 +89,10 @@ pub async fn replaced(
     Ok(replaced)
 }
 
-/// Returns `ranked` with each superseded memory after the one that replaced it, or in the order of time if `query` asks
-/// about the past. Also returns which of them are superseded. A memory that replaced one of them, and that `filter`
-/// doesn't exclude, is added if the search didn't find it. `replaced` is what each store has of that.
+/// Returns `ranked` with each superseded memory after the memory that replaced it. If `query` asks about the past, such
+/// memories are in the order of time instead. Also returns which memories are superseded. If the search didn't find a
+/// memory that replaced one of them, the memory is added, unless `filter` excludes it. `replaced` contains the
+/// replacements in each store.
 pub fn current_first(
     replaced: &[Replacements],
     mut ranked: Vec<Ranked>,
@@ -99,7 +103,8 @@ pub fn current_first(
     for (number, replaced) in replaced.iter().enumerate() {
         let own = ranked.iter().take(EXAMINED).filter(|each| each.store == number);
         let keys: Vec<MemoryKey> = own.map(|each| each.place.key).collect();
-        // What a question asks for decides more surely what is about the same thing than statements alone.
+        // The question names its topic, so it shows more reliably than the statements alone which statements are about
+        // the same thing.
         let asked = match asks_for_history(query) {
             true => Vec::new(),
             false => outdated(replaced, query, &keys),
@@ -133,7 +138,7 @@ pub fn current_first(
                 added.push((at, Ranked { place, chunk, duplicates: 0, ..ranked[at].clone() }));
             }
         }
-        // The places stay valid if the last ones are inserted first.
+        // The positions stay valid if the last memories are inserted first.
         added.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
         for (at, each) in added {
             ranked.insert(at, each);
@@ -142,8 +147,9 @@ pub fn current_first(
     (arranged(ranked, &hits, asks_for_history(query)), hits)
 }
 
-/// Returns those of `keys` that answer a question which asks for a value with an earlier value than another of `keys`,
-/// each with the one that holds now. Of each person, the latest answer holds. `replaced` has the statements in `keys`.
+/// If the question asks for a value, returns those of `keys` whose statement of this value was replaced by a statement
+/// in another of `keys`. Each comes with the memory that holds now. For each person, the latest answer holds.
+/// `replaced` contains the statements in `keys`.
 pub fn outdated(replaced: &Replacements, query: &str, keys: &[MemoryKey]) -> Vec<Superseded> {
     let questions = Question::read(query);
     let of = |key: &MemoryKey| {
@@ -171,8 +177,8 @@ pub fn outdated(replaced: &Replacements, query: &str, keys: &[MemoryKey]) -> Vec
     replacing.filter_map(superseded).collect()
 }
 
-/// Returns whether a replaced statement is about what the question is about. A message says many things, and one of them
-/// being replaced is of no interest to a question about another.
+/// Returns whether a replaced statement is about the topic of the question. A message makes many statements. If one of
+/// them was replaced, this doesn't matter to a question about another one.
 pub fn concerns(query: &str, superseded: &Superseded) -> bool {
     superseded.words.as_ref().is_none_or(|words| statements::concerns(query, &About::parse(words)))
 }
@@ -182,9 +188,9 @@ fn told(statement: Statement) -> Told {
     Told { memory, time, voice, stated: Stated { start, end, value, about: About::parse(&words) } }
 }
 
-/// Puts the memory that holds now directly before the first one that it replaced, or, if `by_time`, memories about the
-/// same thing in the order of time among the places that they have. No other memory falls behind by more than those that
-/// come first.
+/// Moves the memory that holds now directly before the first memory that it replaced. If `by_time` is true, memories
+/// about the same thing instead exchange their positions, so that they are in the order of time. Every other memory
+/// moves back only by the number of memories that were moved before it.
 fn arranged(ranked: Vec<Ranked>, hits: &SupersededHits, by_time: bool) -> Vec<Ranked> {
     if hits.is_empty() {
         return ranked;

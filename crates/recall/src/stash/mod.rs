@@ -1,4 +1,4 @@
-//! The stash, as far as it is pure: the order of what a search of it finds, and the merging of segments.
+//! The pure part of the stash: ordering the results of a search, and merging segments.
 
 pub mod merge;
 pub mod profile;

@@ -1,7 +1,8 @@
-//! Ranks what a search of the stash finds: by relevance, by the age of the text, and by how long ago it was stashed.
+//! Ranks the results of a search in the stash by their relevance, the age of the text, and the time since it was
+//! stashed.
 //!
-//! The time constants are those of the design of the stash. Its weights (0.6, 0.2, 0.2) lose evidence as soon as a
-//! conversation is younger than some months, so age weighs less here; `evals stash` sweeps the weights.
+//! The time constants come from the first design of the stash. The weights of that design (0.6, 0.2, 0.2) lose evidence
+//! if a conversation is younger than some months, so age has a lower weight here. `evals stash` measures other weights.
 
 use crate::tuning::stash::{AGE_DAYS, STASH_AGE_DAYS};
 use tiro_base::memory::Millis;
@@ -12,22 +13,22 @@ const DAY: f64 = 86_400_000.0;
 /// The weights of the parts of a score.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Weights {
-    /// How well words and meaning fit the query.
+    /// The weight of how well words and meaning fit the query.
     pub relevance: f64,
-    /// The age of the text.
+    /// The weight of the age of the text.
     pub age: f64,
-    /// The time since it was stashed.
+    /// The weight of the time since the text was stashed.
     pub stash_age: f64,
 }
 
 /// The parts of a score, each multiplied by its weight. Each is between 0 and its weight.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Parts {
-    /// From how well words and meaning fit the query.
+    /// The part for how well words and meaning fit the query.
     pub relevance: f64,
-    /// From the age of the text.
+    /// The part for the age of the text.
     pub age: f64,
-    /// From the time since it was stashed.
+    /// The part for the time since the text was stashed.
     pub stash_age: f64,
 }
 
@@ -38,8 +39,8 @@ impl Parts {
     }
 }
 
-/// Returns the parts of the score of a segment that fits the query by `relevance` (0 to 1), was made at `time`, and was
-/// stashed at `stashed_at`. Times after `now` count as now.
+/// Returns the parts of the score of a segment. `relevance` says how well the segment fits the query, from 0 to 1. The
+/// segment was made at `time` and stashed at `stashed_at`. Times after `now` count as `now`.
 pub fn parts(relevance: f64, (time, stashed_at): (Millis, Millis), now: Millis, weights: &Weights) -> Parts {
     let decay = |then: Millis, days: f64| (-(now.saturating_sub(then).max(0) as f64 / DAY) / days).exp();
     Parts {

@@ -1,4 +1,4 @@
-//! Numbers that were tuned, and are read in this crate or by those above it, by subject.
+//! The tuned numbers that this crate or the crates above it read, by subject.
 
 pub mod ephemeral;
 pub mod ranking;

@@ -1,31 +1,32 @@
-//! Merges segments: puts them into their original order, and leaves out what another segment has already.
+//! Merges segments: puts them into their original order, and leaves out content that another segment already contains.
 //!
-//! Three kinds of repetition are recognised. Segments with the same text are shown once. Of several versions of one file,
-//! the newest is shown. Of two pieces of one source that overlap, the second is shown from the end of the overlap on.
-//! Messages are never shortened: two people may say the same words.
+//! Three kinds of repetition are recognised. If segments have the same text, only one of them is shown. If there are
+//! several versions of one file, only the newest is shown. If two pieces of one source overlap, the second piece is
+//! shown from the end of the overlap on. Messages are never shortened, because two people may say the same words.
 
 use std::collections::HashMap;
 
 use tiro_base::memory::{Kind, Memory, MemoryId, Millis};
 use tiro_base::scope::SessionId;
 
-/// The fewest bytes of an overlap. Shorter ones, such as a closing brace, may be chance.
+/// The minimum number of bytes of an overlap. Shorter overlaps, such as a closing brace, may be chance.
 const LEAST_OVERLAP: usize = 80;
-/// The most bytes of an overlap. Arbitrary: some hundred lines.
+/// The maximum number of bytes of an overlap. Arbitrary: some hundred lines.
 const MOST_OVERLAP: usize = 32 << 10;
 
-/// What merging decided. Numbers are places in the list of segments.
+/// The result of merging. The numbers are indexes in the list of segments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// The segments to show, in their original order, each with the bytes at its beginning that the one before shows.
+    /// The segments to show, in their original order. Each comes with the number of bytes at its beginning that the
+    /// segment before it already shows.
     pub shown: Vec<(usize, usize)>,
-    /// Segments whose text another one has, with that other one.
+    /// The segments whose text another segment also has, each with that other segment.
     pub duplicates: Vec<(usize, usize)>,
-    /// Older versions of a file, each with the newest.
+    /// The older versions of a file, each with the newest version.
     pub conflicts: Vec<(usize, usize)>,
 }
 
-/// Returns what to show of `segments`.
+/// Returns which parts of `segments` to show.
 pub fn plan(segments: &[Memory]) -> Plan {
     let mut plan = Plan::default();
     let mut left_out = vec![false; segments.len()];
@@ -64,8 +65,8 @@ pub fn plan(segments: &[Memory]) -> Plan {
     plan
 }
 
-/// Returns the places of the segments in their original order: sessions by their first segment, messages by their number,
-/// everything else by its time.
+/// Returns the indexes of the segments in their original order. Sessions are ordered by their first segment, messages
+/// by their number, and everything else by its time.
 fn original_order(segments: &[Memory]) -> Vec<usize> {
     let mut begins: HashMap<&SessionId, Millis> = HashMap::new();
     for segment in segments {
@@ -93,20 +94,21 @@ fn recency(segment: &Memory) -> (Millis, tiro_base::memory::MemoryKey) {
     (segment.time, segment.key)
 }
 
-/// Returns whether two texts of one path are versions of the same lines, rather than different pieces of the file: they
-/// share a tenth of the lines of the shorter one.
+/// Returns whether two texts with the same path are versions of the same lines, and not different pieces of the file.
+/// Versions share at least a tenth of the lines of the shorter text.
 fn are_versions(one: &str, other: &str) -> bool {
     let lines = |text: &str| text.lines().filter(|line| !line.trim().is_empty()).count();
     let (short, long) = if lines(one) <= lines(other) { (one, other) } else { (other, one) };
     let known: std::collections::HashSet<&str> = long.lines().map(str::trim).collect();
     let shared = short.lines().map(str::trim).filter(|line| line.len() > 3 && known.contains(line)).count();
-    // A piece that only overlaps at its end is the continuation of the other, not its version.
+    // A piece that only overlaps with the end of the other piece is its continuation, not its version.
     let overlap = tail_in(short, long).max(tail_in(long, short));
     let beyond = shared.saturating_sub(short[..overlap.min(short.len())].lines().count());
     lines(short) == 0 || beyond * 10 >= lines(short)
 }
 
-/// Returns how many bytes at the beginning of `segment` the end of `before` has, if both are pieces of one source.
+/// If `before` and `segment` are pieces of one source, returns how many bytes at the beginning of `segment` repeat the
+/// end of `before`.
 fn overlap_of(before: &Memory, segment: &Memory) -> usize {
     let is_same_source = before.kind == segment.kind
         && segment.kind != Kind::Message
@@ -115,12 +117,13 @@ fn overlap_of(before: &Memory, segment: &Memory) -> usize {
     if is_same_source { tail_in(&before.text, &segment.text) } else { 0 }
 }
 
-/// Returns the length of the longest end of `before` that `text` begins with and that ends with a whole line; 0 if it is
-/// shorter than [`LEAST_OVERLAP`].
+/// Returns the length of the longest end of `before` with which `text` begins. It must end with a whole line. Returns 0
+/// if it is shorter than [`LEAST_OVERLAP`].
 fn tail_in(before: &str, text: &str) -> usize {
     let head = &text.as_bytes()[..text.len().min(MOST_OVERLAP)];
     let tail = &before.as_bytes()[before.len().saturating_sub(MOST_OVERLAP)..];
-    // Knuth, Morris and Pratt: how much of `head` matches at each place of `tail`; linear in both.
+    // This is the algorithm of Knuth, Morris and Pratt. It finds how much of `head` matches at each position of `tail`,
+    // in linear time.
     let mut border = vec![0; head.len()];
     let mut matched = 0;
     for place in 1..head.len() {
