@@ -10,6 +10,7 @@ use tiro_git::{Reach, Repository, Sha};
 use tiro_intake::{Freshness, Gone, Standing, Subject};
 
 /// Returns the standing of each of `subjects`, in their order.
+///
 /// This function reads git objects, which blocks, so `subjects` should contain at most the hits of one answer. It stops
 /// reading after [`FRESHNESS_PATIENCE`]. The next call continues.
 pub fn standing(repository: &Repository, subjects: &[Subject]) -> Vec<Standing> {

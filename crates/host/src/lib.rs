@@ -1,19 +1,23 @@
-//! What a process has open, and what several operations compose of it.
+//! Everything that a process has open, and the steps that several operations share.
 //!
-//! - [`config`]: options, providers, keys; the only module that reads the environment, the home and the working directory
-//! - [`project`], [`engine`], [`caller`]: what is open: a project, the process, and who calls
+//! - [`config`]: options, providers, keys; the only module that reads the environment, the home and the working
+//!   directory
+//! - [`project`], [`engine`], [`caller`]: the open project, the open resources of the process, and the caller
 //! - [`ask`]: asks models within limits
 //! - [`consult`]: a thread with an assistant
-//! - [`summaries`]: makes and keeps summaries
-//! - [`assembly`]: chooses what a context shows
+//! - [`summaries`]: makes and stores summaries
+//! - [`assembly`]: chooses the passages of a context
 //! - [`own_files`]: the side with the user's files, in this process
 //! - [`idle`]: the work between calls
-//! - [`tuning`]: the numbers of these
+//! - [`tuning`]: the tuned numbers of this crate
 //!
-//! It has no operation: arguments are read, and answers are shaped, in the crates above.
+//! This crate contains no operations. The crates above it read the arguments and shape the answers.
 //!
-//! Invariants: every call of a store carries the scope of its caller; nothing is sent to a model that the user did not name
-//! for the purpose; a request's highest cost is reserved before it is made.
+//! Invariants:
+//!
+//! - Every call of a store carries the scope of its caller.
+//! - Nothing is sent to a model that the user did not name for the purpose.
+//! - A request's highest cost is reserved before the request is made.
 
 #![allow(rustdoc::private_intra_doc_links, reason = "the documentation is built with private items")]
 

@@ -1,4 +1,4 @@
-//! The side with the user's files, in this process: it passes what is new to the memory of a caller's project.
+//! The side with the user's files, in this process. It passes new content to the memory of a caller's project.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ struct OwnFiles<'a> {
 }
 
 impl Caller {
-    /// Returns the side that has the caller's files.
+    /// Returns the interface to the caller's files.
     pub fn capture<'a>(&'a self, engine: &'a Engine) -> impl Capture + 'a {
         OwnFiles { engine, caller: self }
     }
@@ -43,8 +43,8 @@ impl Capture for OwnFiles<'_> {
     async fn catch_up(&self) -> Vec<String> {
         let (engine, caller) = (self.engine, self.caller);
         let mut notices = before_a_call(engine, &caller.following()).await;
-        // Opening the store may produce news about its files. A read-only operation reports this news with these
-        // notices, within the budget of its answer. Each is reported once.
+        // Opening the store may produce notices about its files. A read-only operation reports these together with the
+        // other notices, within the budget of its answer. Each notice is reported once.
         let news = caller.take_news_for_reading(engine).map(|news| news.trim_end_matches('.').to_owned());
         notices.splice(0..0, news);
         notices
@@ -82,7 +82,7 @@ async fn before_a_call(engine: &Engine, caller: &WritingCaller) -> Vec<String> {
 }
 
 /// Returns the project if there may be something to follow, because the project is stored or hooks left references. If
-/// only hooks left references, the project is created first.
+/// hooks left references and the project is not stored, the project is created first.
 async fn to_follow(engine: &Engine, caller: &WritingCaller) -> Result<Option<Arc<WritableProject>>> {
     let project = caller.project(engine).await?;
     match project.is_blank && engine.spool(&project).is_empty() {
@@ -91,7 +91,7 @@ async fn to_follow(engine: &Engine, caller: &WritingCaller) -> Result<Option<Arc
     }
 }
 
-/// Passes on what is new while no call waits, and reads transcripts for at most `patience`. Returns whether there may be
+/// Passes on new content while no call waits. Reads transcripts for at most `patience`. Returns whether there may be
 /// something to follow.
 pub async fn while_idle(engine: &Engine, caller: &WritingCaller, patience: Duration) -> Result<bool> {
     let Some(project) = to_follow(engine, caller).await? else { return Ok(false) };
@@ -152,8 +152,8 @@ pub async fn import_sessions(
     Ok(imported)
 }
 
-/// Searches the transcripts of `client` for the sessions of a project that was only looked at, as [`sessions::search`]
-/// does. Changes nothing.
+/// Searches the transcripts of `client` for the sessions of a project, as [`sessions::search`] does. The project was
+/// only looked at, and nothing is changed.
 pub async fn search_sessions(
     engine: &Engine,
     caller: &Caller,

@@ -1,26 +1,27 @@
 //! The numbers that were tuned: weights, shares, half-lives and thresholds, by subject.
 //!
-//! Each is in the crate that reads it; these are the ones that the program itself reads: how the window of an assistant is
-//! shared in consulting, and what forgetting forgets and keeps. docs/tuning.md lists all.
+//! Each number is in the crate that reads it. The numbers here are read by the program itself. They determine how the
+//! window of an assistant is shared in consulting, and which memories forgetting forgets and keeps. docs/tuning.md
+//! lists the numbers of all crates.
 //!
-//! A number is one of them if another value would change which memories are found, shown or kept, or how long users and
-//! processes wait for that. Each doc comment gives the number's unit and says what the number is based on:
+//! A number belongs to the tuned numbers if another value would change which memories are found, shown or kept, or how
+//! long users and processes wait for this. Each doc comment states the number's unit and the basis of the number:
 //!
 //! - *measured*: values were compared, and the figures are given;
 //! - *shown by* a command: that command shows what another value would change, but no comparison is on record;
 //! - *arbitrary*: nothing measures it.
 //!
-//! To change a number, run its command before and after, and give both figures. A number that follows from others is
-//! computed from them.
+//! To change a number, run its command before and after the change, and report both figures. A number that follows from
+//! others is computed from them.
 //!
-//! The sizes of the transactions of forgetting (`sqlite/tuning.rs`) were chosen after measuring once, by hand, a
-//! conversation of 20,000 messages. Forgetting the conversation in a single transaction blocked other writers for some
-//! seconds; purging it in a single transaction blocked them for 16 to 30 s. No command repeats these measurements;
-//! `tests/it/forgets.rs` tests that other processes can write between the transactions.
+//! The sizes of the transactions of forgetting (`sqlite/tuning.rs`) were chosen after a single measurement by hand,
+//! with a conversation of 20,000 messages. Forgetting the conversation in a single transaction blocked other writers
+//! for some seconds. Purging it in a single transaction blocked them for 16 to 30 s. No command repeats these
+//! measurements. `tests/it/forgets.rs` tests that other processes can write between the transactions.
 //!
 //! Limits that protect against large or hostile input, deadlines, and batch sizes are not here, but next to the code
-//! that enforces them. Defaults that users can change are options (`config/options.rs`); an option whose default was
-//! tuned takes it from here.
+//! that enforces them. Defaults that users can change are options (`config/options.rs`). If the default of an option
+//! was tuned, the option takes it from here.
 //!
 //! The commands:
 //!
@@ -44,39 +45,43 @@ pub const ANSWER_SHARE: f64 = 1.0 / 8.0;
 /// The share of the window that is kept free for later turns when files get their places. Arbitrary.
 pub const GROWTH_SHARE: f64 = 1.0 / 8.0;
 
-/// The share of the tokens of earlier turns that their summary keeps once they don't fit any more. Arbitrary.
+/// The length of the summary that replaces earlier turns when they no longer fit, as a share of their tokens.
+/// Arbitrary.
 pub const SHORTENED_SHARE: f64 = 0.1;
 
-/// The fewest tokens that such a summary may take.
+/// The minimum number of tokens of the summary that replaces earlier turns. Arbitrary.
 pub const SHORTENED_TOKENS: usize = 400;
 
-/// The most tokens for what other assistants said in the session. Arbitrary: a page.
+/// The maximum number of tokens for statements of other assistants in the session. Arbitrary: a page.
 pub const OTHERS_TOKENS: usize = 800;
 
-/// How many exchanges of other assistants are shown. Arbitrary.
+/// The number of exchanges with other assistants that are shown. Arbitrary.
 pub const OTHERS: usize = 4;
 
-/// The share of the window that results of functions may take in a turn. Arbitrary.
+/// The share of the window that the results of functions may take in a turn. Arbitrary.
 pub const RESULTS_SHARE: f64 = 1.0 / 8.0;
 
-/// The window of a model that neither the catalogue nor the configuration knows, in tokens. Arbitrary: most models have
-/// more.
+/// The window, in tokens, of a model that neither the catalogue nor the configuration knows. Arbitrary: most models
+/// have a larger window.
 pub const UNKNOWN_WINDOW: usize = 32_768;
 
-/// How many tokens of a model's own tokenizer stand for one o200k token, at most. Services that use o200k count exactly.
-/// The others are upper estimates for code, until a model reports its own count. Arbitrary.
+/// The largest number of tokens of a model's own tokenizer that correspond to one o200k token. Services that use o200k
+/// count exactly. For other services this is an upper estimate for code, until a model reports its own count.
+/// Arbitrary.
 pub const TOKENS_OF_OTHERS: f64 = 1.35;
 
-/// The most tokens of the memory that stands for an exchange. Arbitrary: as long as a standard summary.
+/// The maximum number of tokens of the memory that represents an exchange. Arbitrary: as long as a standard summary.
 pub const EXCHANGE_TOKENS: usize = 200;
 
-/// How long the queue remembers a finished entry, and how long a summary is kept after a newer version replaced it, in
-/// milliseconds: a week. Arbitrary.
+/// The time for which the queue remembers a finished entry, and for which a summary is kept after a newer version
+/// replaced it, in milliseconds: a week. Arbitrary.
 pub const KEPT: Millis = 7 * 24 * 60 * 60 * 1000;
 
-/// Forgetting by query forgets each hit whose score is at least this share of the best hit's score. Arbitrary.
+/// If memories are forgotten by a query, each hit is forgotten whose score is at least this share of the best hit's
+/// score. Arbitrary.
 pub const MATCHING_SHARE: f64 = 0.5;
 
-/// Forgetting by query forgets only hits with at least this share of the query's words: similarity alone is no proof of
-/// what the user means, and a search returns the most similar memory even if none fits. Arbitrary.
+/// If memories are forgotten by a query, only hits are forgotten that contain at least this share of the query's words.
+/// Similarity alone does not prove what the user means, because a search returns the most similar memory even if none
+/// fits. Arbitrary.
 pub const NAMED_SHARE: f64 = 0.5;

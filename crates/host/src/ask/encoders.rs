@@ -1,6 +1,6 @@
-//! The encoders of a project's texts: models on this machine, and providers that the user named for that.
+//! The encoders of a project's texts: models on this machine, and providers that the user named for embedding.
 //!
-//! A provider's embeddings are kept under a keyed hash of their texts, so that no text is paid for twice.
+//! A provider's embeddings are stored under a keyed hash of their texts, so that no text is paid for twice.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,17 +16,18 @@ use tiro_embed::{Encode, Encoded, Encoders, Local, Model, Piece, SpaceId};
 use tiro_llm::{Request, Service};
 use tiro_store::{Matter, Purpose, Sources};
 
-/// The longest that a provider may take for a question. The request is not repeated if it fails, because a search waits
-/// for it. Arbitrary; services take some tenths of a second.
+/// The longest time that a provider may take for a question. If the request fails, it is not repeated, because a search
+/// waits for it. Arbitrary: services take some tenths of a second.
 const QUESTION: Duration = Duration::from_millis(2_500);
 
-/// The longest that a provider may take for the texts of one call. The lease on embedding lasts two seconds longer.
+/// The longest time that a provider may take for the texts of one call. The lease on embedding lasts two seconds
+/// longer.
 const TEXTS: Duration = Duration::from_secs(8);
 
-/// The most texts of a request. Arbitrary: with 3,072 numbers each, the answer has 2 MB.
+/// The maximum number of texts in a request. Arbitrary: with 3,072 numbers for each text, the answer has 2 MB.
 const TEXTS_AT_ONCE: usize = 32;
 
-/// Returns whether a provider may be asked to embed a question, as the configuration is now.
+/// Returns whether the current configuration allows asking a provider to embed a question.
 pub fn may_ask_to_embed(engine: &Engine) -> bool {
     let sources = &engine.config().sources;
     let Ok(options) = sources.options() else { return false };
@@ -34,8 +35,8 @@ pub fn may_ask_to_embed(engine: &Engine) -> bool {
     is_provider(Content::Prose) || is_provider(Content::Code)
 }
 
-/// Reads the configuration again, and returns the encoders of the caller's texts. Adds to `notices` why an encoder is
-/// missing; searches then work by words.
+/// Reads the configuration again, and returns the encoders of the caller's texts. If an encoder is missing, adds the
+/// reason to `notices`. Searches then work by words.
 pub async fn encoders<'e>(engine: &'e Engine, caller: &'e Caller, notices: &mut Vec<String>) -> Encoders<'e> {
     let sources = &engine.config().sources;
     let read = sources.options().map(|options| {
@@ -101,20 +102,20 @@ fn lexical(error: &Error) -> String {
     format!("lexical search only: {}", error.with_hint())
 }
 
-/// A provider as an encoder.
+/// A provider that is used as an encoder.
 struct Remote<'e> {
     engine: &'e Engine,
     caller: &'e Caller,
     configured: Configured,
     options: Options,
     bill: Bill,
-    /// How many lines of the bill were returned.
+    /// The number of lines of the bill that were already returned.
     told: AtomicUsize,
 }
 
 impl Remote<'_> {
-    /// Returns the embeddings of `texts`, which are parts of `memories` in the same order; a question belongs to no
-    /// memory. Embeddings that are not stored are requested within `deadline`, and then stored. A failed request is
+    /// Returns the embeddings of `texts`. These are parts of `memories`, in the same order; for a question, `memories`
+    /// is empty. Embeddings that are not stored are requested within `deadline`, and then stored. A failed request is
     /// repeated up to `retries` times.
     async fn embed(
         &self,
@@ -125,7 +126,7 @@ impl Remote<'_> {
     ) -> Result<Vec<tiro_embed::Embedding>> {
         let end = Instant::now() + deadline;
         let installation = self.engine.begin_installation().await?;
-        // A text that is stored has no secrets, but a question may have.
+        // A stored text contains no secrets, but a question may contain some.
         let texts: Vec<String> =
             texts.iter().map(|text| known::redacted(&installation.redactor, text)).collect();
         let space = self.name();
@@ -142,7 +143,8 @@ impl Remote<'_> {
         for places in missing.chunks(TEXTS_AT_ONCE) {
             let asked = places.iter().map(|place| texts[*place].clone());
             let left = end.saturating_duration_since(Instant::now());
-            // If the process ended between the request and the storing, the texts would be paid for twice.
+            // If the process ended after the request and before the embeddings are stored, the texts would be paid for
+            // twice.
             let _finished = self.engine.begin_to_finish()?;
             let of = places.iter().filter_map(|place| memories.get(*place)).map(|id| id.as_str().to_owned());
             let purpose = if memories.is_empty() { Purpose::Question } else { Purpose::Texts };

@@ -1,4 +1,4 @@
-//! Remembers which long texts have no secrets, and upper bounds of their tokens, so that the beginning of a long
+//! Remembers which long texts contain no secrets, and upper bounds of their token counts. So the beginning of a long
 //! conversation is not searched again for each request. A text is recognised by the hash of all its bytes.
 
 use std::collections::{HashMap, HashSet};
@@ -8,13 +8,13 @@ use tiro_base::thread::ContentHash;
 use tiro_redact::{self, Redactor};
 use tiro_text::tokens;
 
-/// Texts of fewer bytes are always looked through. Arbitrary: that takes less than a tenth of a millisecond.
+/// Texts with fewer bytes are always searched. Arbitrary: this takes less than a tenth of a millisecond.
 const LEAST: usize = 1024;
 
-/// How many texts are remembered. After that many, all are forgotten. Arbitrary: a hash takes 16 bytes.
+/// The number of texts that are remembered. When it is reached, all are forgotten. Arbitrary: a hash takes 16 bytes.
 const MOST: usize = 16_384;
 
-/// Clean texts, each with how many keys of providers were known then.
+/// Texts without secrets, each with the number of keys of providers that were known when it was searched.
 static CLEAN: LazyLock<Mutex<HashSet<(ContentHash, usize)>>> = LazyLock::new(Mutex::default);
 
 static HIGH: LazyLock<Mutex<HashMap<ContentHash, usize>>> = LazyLock::new(Mutex::default);
@@ -39,7 +39,7 @@ pub(super) fn redacted(redactor: &Redactor, text: &str) -> String {
     redacted.into_owned()
 }
 
-/// Returns an upper bound of the tokens of `text`; see [`tokens::bounded`].
+/// Returns an upper bound of the number of tokens of `text`; see [`tokens::bounded`].
 pub(super) fn high(text: &str) -> usize {
     if text.len() < LEAST {
         return tokens::bounded(text).high;

@@ -1,4 +1,4 @@
-//! Leases under which one call at a time, in all processes, asks a model for something.
+//! Leases that let one call at a time, in all processes, ask a model for something.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use crate::project::OpenProject;
 use tiro_base::error::Result;
 use tiro_base::memory::Millis;
 
-/// How long a lease lasts without being renewed, in milliseconds. A call whose process died holds up the others for this
-/// long.
+/// How long a lease lasts if it isn't renewed, in milliseconds. If a process dies, other calls wait this long for its
+/// lease.
 const LASTS: Millis = 5_000;
 
-/// How often a lease is renewed.
+/// The time after which a lease is renewed.
 const RENEWED: Duration = Duration::from_secs(1);
 
 /// A lease that this call holds.
@@ -23,14 +23,14 @@ pub struct Lease<'a> {
 }
 
 impl<'a> Lease<'a> {
-    /// Takes the lease `name` of the project; returns `None` if another call has it, also one of this process.
+    /// Takes the lease `name` of the project. Returns `None` if another call, of this or another process, has it.
     pub async fn take(engine: &Engine, project: &'a OpenProject, name: String) -> Result<Option<Lease<'a>>> {
         let holder = format!("{} {:016x}", engine.process(), u64::from_le_bytes(engine.random()));
         let taken = project.books.lease(&project.scope, &name, &holder, LASTS).await?;
         Ok(taken.then(|| Lease { project, name, holder, is_held: true }))
     }
 
-    /// Waits for `work`, and renews the lease meanwhile.
+    /// Waits for `work`, and renews the lease during this time.
     pub async fn hold_during<T>(&self, work: impl Future<Output = T>) -> T {
         let mut work = std::pin::pin!(work);
         loop {
@@ -38,7 +38,7 @@ impl<'a> Lease<'a> {
                 biased;
                 outcome = &mut work => return outcome,
                 () = tokio::time::sleep(RENEWED) => {
-                    // If the renewal fails, what the work stores in the end shows whether another call was faster.
+                    // If the renewal fails, storing the result will show whether another call was faster.
                     drop(self.project.books.lease(&self.project.scope, &self.name, &self.holder, LASTS).await);
                 }
             }
@@ -48,12 +48,12 @@ impl<'a> Lease<'a> {
     /// Gives the lease back.
     pub async fn release(mut self) {
         self.is_held = false;
-        // If that fails, the lease expires.
+        // If this fails, the lease expires.
         drop(self.project.books.release(&self.project.scope, &self.name, &self.holder).await);
     }
 }
 
-/// A call that is cancelled gives its lease back too.
+/// If a call is cancelled, it gives its lease back too.
 impl Drop for Lease<'_> {
     fn drop(&mut self) {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };

@@ -1,7 +1,7 @@
-//! Counts what questions to models cost. Every request is counted in the ledger and on the bill of the answer,
-//! including failed requests.
+//! Counts the cost of questions to models. Every request is counted in the ledger and on the bill of the answer, even
+//! if it fails.
 //!
-//! The number of tokens that a provider reports is checked for plausibility, since the cost depends on it.
+//! The number of tokens that a provider reports is checked for plausibility, because the cost depends on it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,27 +17,27 @@ use tiro_llm::{Failed, Fate, Provider, Reply, Request, Usage};
 use tiro_store::{Planned, Registry, Reservation, Spent};
 use tiro_text::tokens;
 
-/// The maximum number of bytes that the tokens of a text have on average, in any script. So a text has at least as
-/// many tokens as its bytes divided by this.
+/// The maximum number of bytes that the tokens of a text have on average, in any script. So the number of a text's
+/// bytes divided by this number is a lower bound of its number of tokens.
 const LONGEST_TOKEN: usize = 12;
 
-/// What was sent to which provider, and its cost as the ledger counts it. A call that failed or was abandoned counts at
-/// the highest possible cost.
+/// A list of what was sent to which provider, with the cost as the ledger counts it. A call that failed or was
+/// abandoned counts with the highest possible cost.
 #[derive(Clone, Debug, Default)]
 pub struct Bill(Arc<Mutex<Vec<Sent>>>);
 
-/// What was sent to one provider for one question.
+/// The requests to one provider for one question.
 #[derive(Clone, Debug)]
 struct Sent {
     provider: String,
     model: String,
     place: String,
     is_local: bool,
-    /// How many requests were sent or are being sent.
+    /// The number of requests that were sent or are being sent.
     requests: u64,
-    /// How many of these requests the provider may bill. It doesn't bill a refused request.
+    /// The number of these requests that the provider may bill. A refused request is not billed.
     billable: u64,
-    /// How many tokens all requests have together, or an upper bound if the provider didn't report the number.
+    /// The number of tokens of all requests together, or an upper bound if the provider didn't report the number.
     tokens: u64,
     cost: Money,
     is_answered: bool,
@@ -49,19 +49,19 @@ impl Bill {
         Money(self.entries().iter().map(|sent| sent.cost.0).sum())
     }
 
-    /// Returns how many tokens were sent so far to all providers. If a provider didn't report its number, an upper
-    /// bound is counted.
+    /// Returns the number of tokens that were sent so far to all providers. If a provider didn't report a number, an
+    /// upper bound is counted.
     pub fn tokens(&self) -> u64 {
         self.entries().iter().map(|sent| sent.tokens).sum()
     }
 
-    /// Returns a line for each question and provider that says what was sent where.
+    /// Returns a line for each question and provider that says what was sent, and where.
     pub fn disclosures(&self) -> Vec<String> {
         self.entries().iter().filter_map(Sent::disclosure).collect()
     }
 
-    /// Returns a line for each provider that says what was sent where, in all requests together: those that were answered,
-    /// and those that were not.
+    /// Returns a line for each provider that says what was sent, and where. A line sums up all requests, those with and
+    /// those without an answer.
     pub fn summed(&self) -> Vec<String> {
         let mut sums: Vec<Sent> = Vec::new();
         for sent in self.entries().iter() {
@@ -77,7 +77,7 @@ impl Bill {
         sums.iter().filter_map(Sent::disclosure).collect()
     }
 
-    /// Returns how many tokens left this machine so far, counted as in [`Bill::tokens`].
+    /// Returns the number of tokens that left this machine so far, counted as in [`Bill::tokens`].
     pub fn disclosed(&self) -> u64 {
         self.entries().iter().filter(|sent| !sent.is_local).map(|sent| sent.tokens).sum()
     }
@@ -100,7 +100,7 @@ impl Bill {
 }
 
 impl Sent {
-    /// Returns whether `other` went to the same model and ended in the same way.
+    /// Returns whether the requests of `other` went to the same model and ended in the same way.
     fn is_alike(&self, other: &Sent) -> bool {
         let to =
             |sent: &Sent| (sent.provider.clone(), sent.model.clone(), sent.place.clone(), sent.is_answered);
@@ -139,10 +139,10 @@ pub struct Meter {
     registry: Arc<dyn Registry>,
     held: tokio::sync::Mutex<Option<Reservation>>,
     bill: Bill,
-    /// The index of the question's entry on the bill.
+    /// The index of the question's entry in the bill.
     entry: usize,
-    /// The highest possible cost of a request. `tokens` is the highest possible number of its tokens, sent and
-    /// received.
+    /// The highest possible cost of a request. `tokens` is the highest possible number of the request's tokens, sent
+    /// and received.
     most: Money,
     tokens: u64,
     began: Millis,
@@ -188,7 +188,7 @@ impl Meter {
         })
     }
 
-    /// Records a failed request. If it is repeated, reserves the same amount again for the repetition, unless the
+    /// Records a failed request. If it will be repeated, reserves the same amount again for the repetition, unless the
     /// failed request cost nothing.
     pub async fn failed(&self, Failed { fate, is_repeated }: Failed) -> Result<()> {
         self.has_failed.store(true, Ordering::Relaxed);
@@ -216,7 +216,7 @@ impl Meter {
         Ok(())
     }
 
-    /// Records an answer. `cost` is the cost of the request that was answered.
+    /// Records an answer. `cost` is the cost of the answered request.
     pub async fn answered(&self, usage: &Usage, cost: Money) -> Result<()> {
         let held = self.take().await;
         let cost = Money(held.held.0.saturating_sub(self.most.0).saturating_add(cost.0));
@@ -230,8 +230,8 @@ impl Meter {
         self.registry.settle(held, Spent { cost, requests, input, output, has_failed: false }).await
     }
 
-    /// Records a question that got no answer. Its requests count in full, since some providers bill such requests.
-    /// Requests that were never sent or were refused don't count.
+    /// Records a question that got no answer. Its requests count at their full cost, because some providers bill such
+    /// requests. Requests that were never sent or were refused don't count.
     pub async fn gave_up(&self, why: &Error) -> Result<()> {
         let held = self.take().await;
         // If this is true, there is no key for the provider, so nothing was sent.
@@ -248,12 +248,12 @@ impl Meter {
         self.registry.settle(held, Spent { cost, requests, input, output: 0, has_failed: true }).await
     }
 
-    /// Returns how many tokens were sent so far.
+    /// Returns the number of tokens that were sent so far.
     fn tokens(&self) -> u64 {
         self.bill.entries()[self.entry].tokens
     }
 
-    /// Returns how many requests were sent so far.
+    /// Returns the number of requests that were sent so far.
     fn requests(&self) -> i64 {
         i64::try_from(self.bill.entries()[self.entry].requests).unwrap_or(i64::MAX)
     }
@@ -267,8 +267,9 @@ impl Meter {
     }
 }
 
-/// Returns the usage to count for an answer: the provider's numbers if they are plausible, otherwise Tiro's own upper
-/// bounds. If a number is corrected, also returns a notice that says so. `tokens` is an upper bound of the tokens sent.
+/// Returns the usage to count for an answer. These are the provider's numbers if they are plausible, otherwise Tiro's
+/// own upper bounds. If a number is corrected, also returns a notice about the correction. `tokens` is an upper bound
+/// of the number of tokens sent.
 pub fn counted(
     provider: &Provider,
     request: &Request,
@@ -278,10 +279,10 @@ pub fn counted(
     let said = reply.usage;
     let most = request.max_output as u64;
     let sent: usize = request.texts().map(|text| text.len()).sum();
-    // The answer can't have more tokens than the request allows, so no more of it is counted.
+    // The answer can't have more tokens than the request allows, so only this part of the answer is counted.
     let text =
         &reply.text[..reply.text.floor_char_boundary(request.max_output.saturating_mul(LONGEST_TOKEN))];
-    // Other tokenizers divide text differently, but none yields fewer than half the tokens that ours does.
+    // Other tokenizers divide text differently, but none yields fewer than half the tokens that Tiro's tokenizer does.
     let least = (tokens::count(text) as u64 / 2).min(most);
     let input = match ((sent / LONGEST_TOKEN) as u64..=tokens).contains(&said.input) {
         true => said.input,

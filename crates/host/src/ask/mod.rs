@@ -1,10 +1,10 @@
-//! Asks models. Decides which provider may be asked, what that may cost, and which provider is asked instead after a
-//! failure.
+//! Asks models. This module decides which provider may be asked, how much this may cost, and which provider is asked
+//! after a failure.
 //!
 //! The configuration is read for each question, so a change takes effect with the next question. Before a request is
-//! sent, its cost is reserved and secrets in it are replaced once more. The answer lists what was sent where. A
-//! provider is asked only for the purposes that the configuration names. An external model whose price is unknown is
-//! not asked, since spending limits could not be enforced.
+//! sent, its cost is reserved and secrets in it are replaced once more. The answer lists what was sent, and where. A
+//! provider is asked only for the purposes that the configuration names. An external model with an unknown price is not
+//! asked, because spending limits could not be enforced.
 
 mod encoders;
 mod known;
@@ -47,7 +47,7 @@ pub struct Answered {
     pub provider: String,
     /// The model that answered.
     pub model: String,
-    /// How long the provider took, retries and waits between them included.
+    /// The time that the provider took, including retries and the waits between them.
     pub waited: Duration,
     /// The providers that were not asked or that failed, each with the reason.
     pub notices: Vec<String>,
@@ -79,10 +79,10 @@ pub async fn is_welcome(engine: &Engine, purpose: Use) -> Result<bool> {
 }
 
 /// Asks the default provider for `purpose` and, if it fails, the fallback. Both together must answer within `deadline`.
-/// `matter` says what the request is for and where its content comes from. Adds tokens and cost to `bill`.
+/// `matter` contains the purpose of the request and the sources of its content. Adds tokens and cost to `bill`.
 ///
 /// Errors with [`Kind::Provider`] if no provider is named or none answered, and with [`Kind::Limit`] if the spending
-/// limits are reached. After such an error the caller should go on without a model.
+/// limits are reached. After such an error, the caller should continue without a model.
 pub async fn ask(
     engine: &Engine,
     caller: &Caller,
@@ -97,7 +97,7 @@ pub async fn ask(
     let mut failures: Vec<Error> = Vec::new();
     for (place, candidate) in candidates.iter().enumerate() {
         let left = end.saturating_duration_since(Instant::now());
-        // If a fallback follows that can be asked, it gets half of the time.
+        // If a fallback follows that can be asked, this provider gets only half of the time.
         let mut share = left;
         for fallback in &candidates[place + 1..] {
             if can_ask(engine, &options, fallback, request).await? {
@@ -131,8 +131,8 @@ pub async fn ask(
     Err(last.reworded(format!("{last}{before}")).with_retry_after(wait))
 }
 
-/// Returns whether a request can be sent to a provider: it is allowed, it has its key, its price is known, and it has not
-/// requested a wait (`Retry-After`) that isn't over.
+/// Returns whether a request can be sent to a provider. The provider must be allowed, its key must be available, its
+/// price must be known, and it must not have requested a wait (`Retry-After`) that isn't over.
 async fn can_ask(
     engine: &Engine,
     options: &Options,
@@ -152,18 +152,18 @@ async fn can_ask(
 async fn is_waiting(engine: &Engine, provider: &Provider) -> Result<bool> {
     let registry = &engine.begin_installation().await?.registry;
     let until = registry.retry_after(&provider.name).await?;
-    // A wait longer than the longest possible one was stored when a clock was wrong, so it is ignored.
+    // A wait that is longer than the longest possible one was stored when a clock was wrong, so it is ignored.
     Ok(until.is_some_and(|until| (1..=LONGEST_WAIT).contains(&until.saturating_sub(engine.now()))))
 }
 
-/// Sends one request only to the provider `configured`, whatever purposes it is configured for. `on_text` gets the text
-/// of the answer piece by piece; after the first piece, a failed request is not repeated.
+/// Sends one request to the provider `configured` only, whatever purposes it is configured for. `on_text` gets the text
+/// of the answer piece by piece. After the first piece, a failed request is not repeated.
 ///
-/// Everything that is sent to a provider passes here. `matter` says what the request is for and where its content comes
-/// from; that is recorded together with the reservation, before anything is sent.
+/// Everything that is sent to a provider passes through this function. `matter` contains the purpose of the request and
+/// the sources of its content. These are recorded together with the reservation, before anything is sent.
 ///
 /// Secrets are replaced in every text of the request. If the model calls functions, the caller runs them and calls this
-/// again with the results. Each call reserves its own highest cost, and adds an entry to `bill`.
+/// function again with the results. Each call reserves its own highest cost, and adds an entry to `bill`.
 ///
 /// If this future is dropped, the request ends, and its highest cost stays reserved.
 #[expect(clippy::too_many_arguments, reason = "each is another part of the question")]
@@ -252,18 +252,19 @@ fn outgoing(provider: &Provider, request: &Request, redact: &dyn Fn(&str) -> Str
     Request { max_output, ..request.with_texts(redact) }
 }
 
-/// What a request would send and cost.
+/// The size and cost of a request before it is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Foreseen {
-    /// The tokens sent, at most.
+    /// The maximum number of tokens that are sent.
     pub tokens: usize,
-    /// In how many places a secret is replaced.
+    /// The number of places at which a secret is replaced.
     pub secrets: usize,
-    /// The highest cost, if it succeeds at the first try. `None` if the price is unknown; then it would not be sent.
+    /// The highest cost, if the request succeeds at the first try. `None` if the price is unknown. Such a request is
+    /// not sent.
     pub most: Option<Money>,
 }
 
-/// Returns what sending `request` to `configured` would send and cost. Sends and reserves nothing.
+/// Returns the size and cost of sending `request` to `configured`. Sends and reserves nothing.
 pub async fn foresee(engine: &Engine, configured: &Configured, request: &Request) -> Result<Foreseen> {
     let redactor = &engine.installation().await?.redactor;
     let request = outgoing(&configured.provider, request, &|text| known::redacted(redactor, text));
@@ -272,7 +273,7 @@ pub async fn foresee(engine: &Engine, configured: &Configured, request: &Request
     Ok(Foreseen { tokens, secrets: secrets_in(&request), most })
 }
 
-/// Returns in how many places of `request` a secret is replaced.
+/// Returns the number of places of `request` at which a secret is replaced.
 fn secrets_in(request: &Request) -> usize {
     request.texts().map(|text| marks(&text)).sum()
 }
@@ -310,7 +311,7 @@ fn nameable(matter: &Matter, redact: &dyn Fn(&str) -> String) -> Matter {
 /// asked.
 ///
 /// The providers are the default and the fallback. If neither of them may be asked, returns only the local provider
-/// whose name sorts first. A local provider may be asked even if the user didn't choose it as the default, since
+/// whose name sorts first. A local provider may be asked even if the user didn't choose it as the default, because
 /// nothing leaves the machine.
 pub fn candidates(engine: &Engine, purpose: Use) -> Result<(Options, Vec<Configured>)> {
     let sources = &engine.config().sources;
@@ -343,7 +344,7 @@ fn limits(options: &Options, configured: &Configured) -> SpendLimits {
     }
 }
 
-/// The highest possible cost of a question: the cost if every retry is used and the fallback is asked too.
+/// The highest possible cost of a question, for the case that every retry is used and the fallback is asked too.
 #[derive(Clone, Debug)]
 pub struct Dearest {
     times: u64,
@@ -360,7 +361,7 @@ pub fn dearest(engine: &Engine, purpose: Use) -> Result<Dearest> {
 impl Dearest {
     /// Returns two costs in US dollars: the highest cost of `most` and the likely cost of `likely`. Both arguments are
     /// a number of tokens sent and a number of tokens received. The likely cost assumes that the first provider with a
-    /// price answers each request without a retry. A cost is `None` if no price is known; providers without a price are
+    /// price answers each request without a retry. A cost is `None` if no price is known. Providers without a price are
     /// not asked.
     pub fn costs(&self, most: (usize, usize), likely: (usize, usize)) -> (Option<f64>, Option<f64>) {
         let of = |(input, output): (usize, usize)| {
@@ -399,14 +400,14 @@ fn cost(provider: &Provider, usage: &tiro_llm::Usage) -> Option<Money> {
     tiro_llm::catalogue::cost(provider, usage).map(Money::from_dollars)
 }
 
-/// Returns the provider that a user means by `name`: the provider with that name or, if there is none, the one of that
-/// kind.
+/// Returns the provider that a user means by `name`. This is the provider with this name or, if there is none, the
+/// provider of this kind.
 pub fn named<'a>(providers: &'a [Configured], name: &str) -> Option<&'a Configured> {
     let of = |name: &str| providers.iter().find(|each| each.provider.name == name);
     of(name).or_else(|| of(&config::usual_name(name)))
 }
 
-/// Returns where `configured` runs, such as `this machine`.
+/// Returns the place where `configured` runs, such as `this machine`.
 pub fn place(configured: &Configured) -> String {
     match configured.is_local() {
         true => "this machine".into(),

@@ -1,9 +1,10 @@
-//! Assembles a context across conversations: the hits that answer the question, in the order of [`order`], as many as
-//! fit.
+//! Assembles a context across conversations. It shows as many of the hits that answer the question as fit, in the order
+//! of [`order`].
 //!
-//! The weight of a conversation is the score of its best messages, lowered by its age. The weight raises the scores of
-//! all its messages, so the budget is divided by relevance and recency. Each message is first shown in the room of
-//! [`Room`]; tokens that are left go to the neighbours of the best messages, then to the rest of long messages.
+//! The weight of a conversation is computed from the scores of its best messages and lowered by its age. It raises the
+//! scores of all messages of the conversation. So the budget is divided by relevance and recency. Each message is first
+//! shown within the limits of [`Room`]. Remaining tokens are used for the neighbours of the best messages, then for the
+//! rest of long messages.
 
 use std::collections::{HashMap, HashSet};
 
@@ -43,10 +44,10 @@ const KINDS: &[Kind] = &[
     Kind::TaskState,
 ];
 
-/// The maximum number of messages of a conversation that are read for its summary: the latest ones.
+/// The maximum number of messages of a conversation that are read for its summary. The latest messages are read.
 const MOST_READ: usize = 300;
 
-/// How many hits are read at once. Arbitrary: a small context shows about as many.
+/// The number of hits that are read at once. Arbitrary: a small context shows about as many.
 const BATCH: usize = 32;
 
 /// The number of the best hits that decide whether anything answers the question. Arbitrary.
@@ -59,9 +60,9 @@ pub struct Hit {
     pub ranked: Ranked,
     /// The memory.
     pub memory: Memory,
-    /// Its best chunk, as a range of bytes.
+    /// The memory's best chunk, as a range of bytes.
     piece: (usize, usize),
-    /// The last message that the summary of its session covers, if it is a summary.
+    /// If the memory is a summary of its session: the ordinal of the last message that it covers.
     covered: Option<i64>,
 }
 
@@ -95,7 +96,8 @@ pub async fn choose(
     let asked_for = found.ranked.iter().filter(|hit| is_asked(hit)).cloned().collect();
     let share = engine.config().options.summary_ratio * contexts::SUMMARIES_ACROSS;
     let order = order(asked_for, &sessions, room, share);
-    // What decides whether anything answers the question, and what is probably shown, is read at once.
+    // The hits that show whether anything answers the question, and the hits that are probably shown, are read
+    // together.
     let best = found.ranked.iter().take(BEST);
     let mut first: Vec<Ranked> = best.chain(order.iter().take(BATCH)).cloned().collect();
     let mut known: HashSet<(usize, MemoryKey)> = HashSet::new();
@@ -139,7 +141,7 @@ pub async fn choose(
     Ok(chosen)
 }
 
-/// Returns how many chunks have no embedding yet: `known`, or what the stores say now.
+/// Returns how many chunks have no embedding yet. This is `known` if it is given, otherwise the stores are asked.
 pub async fn pending(places: &[(&dyn ReadStore, &Scope)], known: Option<usize>) -> Result<usize> {
     let mut pending = known.unwrap_or_default();
     if known.is_none() {
@@ -150,8 +152,8 @@ pub async fn pending(places: &[(&dyn ReadStore, &Scope)], known: Option<usize>) 
     Ok(pending)
 }
 
-/// Returns whether one of the best hits may answer the question, or there are no hits. `read` has those that could be
-/// read.
+/// Returns whether one of the best hits may answer the question, or there are no hits. `read` contains the hits that
+/// could be read.
 async fn answers(project: &OpenProject, found: &SearchResult, read: &[Hit]) -> Result<bool> {
     let best: Vec<&Hit> = found.ranked.iter().take(BEST).filter_map(|ranked| of(ranked, read)).collect();
     let text = |hit: &&Hit| retrieve::searched_text(&hit.memory, hit.piece.0..hit.piece.1);
@@ -160,7 +162,7 @@ async fn answers(project: &OpenProject, found: &SearchResult, read: &[Hit]) -> R
     Ok(best.is_empty() || best.iter().zip(shares).any(|(hit, share)| may_answer(share, hit.ranked.cosine)))
 }
 
-/// Returns the hit of `read` that is the memory of `ranked`.
+/// Returns the hit in `read` that shows the memory of `ranked`.
 fn of<'h>(ranked: &Ranked, read: &'h [Hit]) -> Option<&'h Hit> {
     read.iter().find(|hit| (hit.ranked.store, hit.ranked.place.key) == (ranked.store, ranked.place.key))
 }
@@ -181,16 +183,16 @@ fn add_beside(beside: &[Memory], room: Room, filling: &mut Filling, chosen: &mut
     }
 }
 
-/// The conversations of a context: their weights, and the names of those that are listed already.
+/// The conversations of a context: their weights, and the names of the conversations that are already listed.
 struct Relevant<'a> {
     sessions: &'a HashMap<Conversation, Weighed>,
     listed: &'a HashSet<SessionId>,
-    /// The fewest messages of a conversation that is summarised.
+    /// The minimum number of messages of a conversation that is summarised.
     few: usize,
 }
 
-/// Adds the passages of the hits, in order, as long as they fit. The first of them are read already. Returns the messages
-/// that are not shown whole, each with the place of its passage.
+/// Adds the passages of the hits, in order, as long as they fit. The first of the hits are already read. Returns the
+/// messages that are not shown whole, each with the index of its passage.
 async fn show(
     places: &[(&dyn ReadStore, &Scope)],
     (order, first): (Vec<Ranked>, Vec<Hit>),
@@ -237,8 +239,8 @@ async fn show(
     Ok(cut)
 }
 
-/// Returns whether a summary is of a conversation with fewer than `few` messages, which needs no summary: its messages
-/// are shown.
+/// Returns whether the hit is a summary of a conversation with fewer than `few` messages. Such a conversation needs no
+/// summary, because its messages are shown.
 fn is_short(hit: &Hit, few: usize) -> bool {
     hit.covered.is_some_and(|last| usize::try_from(last + 1).is_ok_and(|count| count < few))
 }
@@ -281,7 +283,7 @@ pub fn passage(
     let piece = piece.0..piece.1;
     let first = conversation(&hit.ranked).and_then(|it| sessions.get(&it)).map_or(memory.time, |it| it.first);
     let part = part_of(&hit.ranked);
-    // The owner's memories are in another store, whose keys mean nothing in the project's.
+    // Memories of the owner are in another store, and their keys have no meaning in the project's store.
     let shows = (hit.ranked.store == 0).then(|| Shown::of(memory));
     match (part, &memory.session) {
         (Part::Relevant, Some(session)) => {
@@ -311,7 +313,7 @@ pub fn passage(
         }
         _ => {
             let line = fact_line(memory, most.min(PASSAGE));
-            // What was stored later comes first.
+            // A memory that was stored later comes first.
             let place = (Millis::MIN, String::new(), -memory.time);
             let head = format!("[known {}]\n", day(memory.time));
             Some(Passage { part: Part::Facts, head, place, cost: cost(&line), line, shows })
@@ -319,7 +321,7 @@ pub fn passage(
     }
 }
 
-/// Adds a line for each of the latest `count` conversations: its title, and what it was about. Returns their names.
+/// Adds a line for each of the latest `count` conversations, with its title and its topic. Returns their names.
 async fn latest(
     project: &OpenProject,
     asked: &ContextRequest,
@@ -383,7 +385,7 @@ async fn summarise(
     chosen: &mut Chosen,
 ) -> Result<()> {
     let named = named(project, asked, hits, sessions).await?;
-    // The fewer conversations there are, the longer each summary may be.
+    // If there are fewer conversations, each summary may be longer.
     let length = (asked.budget / named.len().clamp(1, ACROSS_SESSIONS)).clamp(ACROSS_TOKENS, 600);
     for (session, first) in named.into_iter().take(ACROSS_SESSIONS) {
         let rows = project.store.session_messages(&asked.scope, &session, 0).await?;

@@ -1,8 +1,8 @@
 //! Chooses passages from one conversation, part by part, within a budget.
 //!
 //! Each part may spend its share of the budget and leaves the rest to the next part. This file chooses the parts that
-//! don't depend on the question, and passages of the open end, which are the messages after the last closed segment.
-//! `relevant.rs` adds the passages that answer the question, and others that fit.
+//! don't depend on the question. It also chooses passages of the open end, which consists of the messages after the
+//! last closed segment. `relevant.rs` adds the passages that answer the question, and others that fit.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,14 +33,14 @@ pub(super) const MOST_IMPORTANT: usize = 40;
 /// The maximum number of facts that are examined. Arbitrary: more than fit into any budget.
 pub(super) const MOST_FACTS: usize = 200;
 
-/// The maximum number of messages of the open end that are read: more than fit into any budget. The open end has that
-/// many only if some segments should be closed but aren't yet.
+/// The maximum number of messages of the open end that are read. No budget has room for so many. The open end has so
+/// many messages only if some segments should be closed but aren't yet.
 const MOST_OPEN: usize = 1000;
 
-/// The maximum number of uncovered messages that are stashed at a call. Arbitrary: this takes some milliseconds.
+/// The maximum number of messages without a summary that one call stashes. Arbitrary: this takes some milliseconds.
 const MOST_UNCOVERED: usize = 200;
 
-/// About how many tokens the line of a message takes in addition to its text.
+/// The approximate number of tokens that the line of a message takes in addition to its text.
 const LINE: i64 = 6;
 
 /// A context that is being assembled.
@@ -74,9 +74,9 @@ pub struct Choice<'a> {
     pub(super) left_out: Vec<Passage>,
     /// The messages before the recent ones that may fill the rest of the budget, in order.
     pub(super) before: Vec<Memory>,
-    /// The memories of the session that are held out of contexts, because they are stashed.
+    /// The memories of the session that contexts leave out because they are stashed.
     pub(super) held: BTreeSet<MemoryKey>,
-    /// The ordinals of the messages among them.
+    /// The ordinals of those left-out memories that are messages.
     held_messages: BTreeSet<i64>,
     /// The open messages, which no summary covers.
     uncovered: Vec<(i64, MemoryKey, MemoryId)>,
@@ -122,7 +122,7 @@ impl<'a> Choice<'a> {
         self.new_facts = facts;
     }
 
-    /// Leaves out the memories of the session that are held out.
+    /// Leaves out the memories `held`, which are stashed.
     pub fn hold_out<'s>(&mut self, held: impl Iterator<Item = &'s StashedPlace>) {
         for place in held {
             self.held.insert(place.key);
@@ -130,21 +130,22 @@ impl<'a> Choice<'a> {
         }
     }
 
-    /// Returns whether a message of the segment may be shown.
+    /// Returns whether at least one message of the segment may be shown.
     fn is_open(&self, segment: &SegmentRow) -> bool {
         let held = self.held_messages.range(segment.first..=segment.last).count();
         held == 0 || i64::try_from(held).is_ok_and(|held| held < segment.messages)
     }
 
-    /// Returns the keys and ids of the latest messages that no summary covers and that the context doesn't show, at most
-    /// [`MOST_UNCOVERED`]. Later contexts return the others, unless a summary covers them by then.
+    /// Returns the keys and ids of the latest messages that no summary covers and that the context doesn't show, at
+    /// most [`MOST_UNCOVERED`]. The other such messages are returned for later contexts, unless a summary covers them
+    /// by then.
     pub fn uncovered(&self) -> Vec<(MemoryKey, MemoryId)> {
         let shown = self.shown();
         let hidden = self.uncovered.iter().rev().filter(|(ordinal, ..)| !shown.contains(ordinal));
         hidden.take(MOST_UNCOVERED).map(|(_, key, id)| (*key, id.clone())).collect()
     }
 
-    /// Chooses the passages that don't depend on the question. `stored` has the important messages and the facts.
+    /// Chooses the passages that don't depend on the question. `stored` contains the important messages and the facts.
     pub async fn stable(
         &mut self,
         closed: &[SegmentRow],
@@ -189,7 +190,7 @@ impl<'a> Choice<'a> {
         let facts = self.facts_of(stored, is_whole);
         self.facts = facts.iter().map(|(_, passage)| passage.line.clone()).collect();
         let shows_summaries = !is_whole && self.asked.level != IncludeLevel::Full;
-        // A segment of which everything is stashed has no summary in the context either.
+        // If everything in a segment is stashed, the context doesn't show its summary either.
         let open = closed.iter().rev().filter(|row| self.is_open(row));
         let all = open.filter_map(|row| made.get(&row.first));
         let all: Vec<&Summary> = all.filter(|each| shows_summaries && !each.text.is_empty()).collect();
@@ -217,7 +218,7 @@ impl<'a> Choice<'a> {
         Ok(taken.used + shown.into_iter().map(cost).sum::<usize>())
     }
 
-    /// Adds to the stable passages those of `passages` for which `taken` is true, earliest first. Returns the
+    /// Adds those of `passages` for which `taken` is true to the stable passages, the earliest first. Returns the
     /// others.
     fn keep(&mut self, passages: Vec<Passage>, taken: &[bool]) -> Vec<Passage> {
         let (mut kept, mut left) = (Vec::new(), Vec::new());
@@ -230,8 +231,8 @@ impl<'a> Choice<'a> {
     }
 
     /// Returns the passages of facts: first important messages that aren't recent, with their ordinals, then stored
-    /// facts. Both lists begin with the latest. If `is_whole`, all messages are recent, so only facts that no message
-    /// contains are returned.
+    /// facts. Both lists begin with the latest. If `is_whole` is true, all messages are recent, so only facts that no
+    /// message contains are returned.
     fn facts_of(
         &self,
         (important, stored): (Vec<Memory>, Vec<Memory>),
@@ -264,13 +265,14 @@ impl<'a> Choice<'a> {
         known
     }
 
-    /// Returns the passages of those summaries that may fit into `limit` tokens. `summaries` has the latest first.
+    /// Returns the passages of those summaries that may fit into `limit` tokens. `summaries` begins with the latest
+    /// summary.
     fn summaries(&self, summaries: &[&Summary], limit: usize) -> Vec<Passage> {
         let mut tokens = 0;
         let may_fit = |summary: &&&Summary| {
             tokens += summary.tokens.unsigned_abs() as usize;
-            // It would take long to count the tokens of thousands of summaries, and summaries that together
-            // have twice as many tokens as the limit are enough to choose from.
+            // Counting the tokens of thousands of summaries would take long. It is enough to choose from summaries that
+            // together have twice as many tokens as the limit.
             tokens <= 2 * limit
         };
         let passage = |summary: &&Summary| {
@@ -356,9 +358,9 @@ impl<'a> Choice<'a> {
     }
 }
 
-/// Returns whether the closed segments are shown in full, which is so if they take at most seven eighths of the
-/// budget. Then they need no summaries and leave room for the open end. The result depends only on the closed
-/// segments and the budget, so the passages stay the same until the next segment closes.
+/// Returns whether the closed segments are shown in full. This is so if they take at most seven eighths of the budget.
+/// Then no summaries are needed, and there is room for the open end. The result depends only on the closed segments and
+/// the budget, so the passages stay the same until the next segment closes.
 fn fits_whole(closed: &[SegmentRow], budget: usize) -> bool {
     let tokens: i64 = closed.iter().map(|row| row.tokens + row.messages * LINE).sum();
     usize::try_from(tokens).is_ok_and(|tokens| tokens <= budget / contexts::WHOLE.1 * contexts::WHOLE.0)

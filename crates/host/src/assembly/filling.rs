@@ -1,7 +1,7 @@
 //! Fills a budget with passages in a fixed order.
 //!
-//! The first passage that doesn't fit ends the filling, and its beginning takes the room that is left. So a larger
-//! budget shows everything that a smaller one shows.
+//! The first passage that doesn't fit ends the filling, and the remaining room is used for its beginning. So a larger
+//! budget shows everything that a smaller budget shows.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use crate::assembly::passages::{Chosen, Passage, cost};
 use tiro_base::budget::Budget;
 use tiro_digest::tuning::contexts::LEAST_PASSAGE;
 
-/// About how many tokens of a line are no text of the message.
+/// The approximate number of tokens of a line that are not text of the message.
 const FRAME_OF_LINE: usize = 16;
 
 /// A budget that is being filled.
@@ -25,13 +25,14 @@ impl Filling {
         Filling { budget: Budget::new(budget), heads: HashSet::new(), is_full: false }
     }
 
-    /// Returns whether no further passage is added.
+    /// Returns whether the filling has ended, so that no further passage is added.
     pub fn is_full(&self) -> bool {
         self.is_full
     }
 
-    /// Adds the passage if it fits, with its heading unless that is already shown. Otherwise adds the passage that
-    /// `shorter` returns for the tokens that are left, and no further one. Returns whether the whole passage was added.
+    /// Adds the passage if it fits, together with its heading unless this heading is already shown. Otherwise adds the
+    /// passage that `shorter` returns for the remaining tokens, and ends the filling. Returns whether the whole passage
+    /// was added.
     pub fn add(
         &mut self,
         chosen: &mut Chosen,
@@ -57,8 +58,8 @@ impl Filling {
         false
     }
 
-    /// Replaces the passage at `place` of the chosen ones by `whole`, which begins with it, if the difference fits.
-    /// Otherwise no further passage is added.
+    /// Replaces the chosen passage with the index `place` by `whole`, which is a longer version of it, if the
+    /// additional tokens fit. Otherwise ends the filling.
     pub fn extend(&mut self, chosen: &mut Chosen, place: usize, whole: Passage) {
         let more = whole.cost.saturating_sub(chosen.live[place].cost);
         self.is_full |= !self.budget.spend(more);

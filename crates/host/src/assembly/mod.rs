@@ -1,7 +1,7 @@
-//! Assembles contexts: chooses what to show of one conversation or of all conversations, given a question and a budget.
+//! Assembles contexts. For a question and a budget, chooses the passages of one conversation or of all conversations.
 //!
-//! The rules of choosing within a conversation are in `context`, which is pure; here the store is read and searched.
-//! [`within_session`] and [`across_sessions`] choose [`passages`], from which an operation builds its answer.
+//! The rules of choosing within a conversation are in `context`, which is pure. This module reads and searches the
+//! store. [`within_session`] and [`across_sessions`] choose [`passages`], from which an operation builds its answer.
 
 pub mod across_sessions;
 mod choice;
@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use tiro_base::filter::Filter;
 use tiro_base::scope::{Scope, SessionId};
 
-/// What a context consists of.
+/// The kinds of content in a context.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IncludeLevel {
@@ -41,7 +41,7 @@ pub struct ContextRequest {
     pub scope: Scope,
     /// Restricts the times of the messages.
     pub filter: Filter,
-    /// What the context consists of.
+    /// The kinds of content in the context.
     pub level: IncludeLevel,
     /// The budget in tokens.
     pub budget: usize,

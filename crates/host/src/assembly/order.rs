@@ -1,7 +1,7 @@
 //! Orders the hits of a context across conversations. The functions here are pure.
 //!
-//! The order doesn't depend on the budget: a context shows the first hits that fit, so a larger budget shows what a
-//! smaller one shows, and more.
+//! The order doesn't depend on the budget. A context shows the first hits that fit, so a larger budget shows everything
+//! that a smaller budget shows, and more.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -21,9 +21,9 @@ pub type Conversation = (usize, SessionKey);
 /// A relevant conversation.
 #[derive(Debug)]
 pub struct Weighed {
-    /// Its weight, from 0 to 1.
+    /// The weight of the conversation, from 0 to 1.
     pub weight: f64,
-    /// The time of its earliest hit, in milliseconds.
+    /// The time of the earliest hit in the conversation, in milliseconds.
     pub first: Millis,
 }
 
@@ -32,8 +32,8 @@ pub fn conversation(hit: &Ranked) -> Option<Conversation> {
     hit.place.session.map(|session| (hit.store, session))
 }
 
-/// Computes the weight of each conversation from its three best messages and its age, relative to the highest weight of
-/// all.
+/// Computes the weight of each conversation from its three best messages and its age. The weights are relative to the
+/// highest weight of all conversations.
 pub fn weigh(hits: &[Ranked]) -> HashMap<Conversation, Weighed> {
     let newest = newest(hits);
     let mut scores: HashMap<Conversation, (Vec<f64>, Millis, Millis)> = HashMap::new();
@@ -63,7 +63,7 @@ fn aged(time: Millis, newest: Millis) -> f64 {
     1.0 - AGEING + AGEING * recency(time, newest, contexts::HALF_LIFE)
 }
 
-/// A lane of the order: hits that share a part of the tokens.
+/// A lane of the order. The hits in a lane share a part of the tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lane {
     /// Messages, facts and other notes.
@@ -83,8 +83,9 @@ pub fn lane(kind: Kind) -> Lane {
     }
 }
 
-/// Returns whether a context that lists events in their order shows the hit: long answers and summaries say little about
-/// when something came up, and a fact taken from a message repeats it.
+/// Returns whether the hit is shown in a context that lists events in their order. Long answers and summaries are left
+/// out, because they say little about the time of an event. A fact taken from a message is left out, because it repeats
+/// the message.
 pub fn is_event(hit: &Ranked) -> bool {
     match hit.place.kind {
         Kind::Message => {
@@ -94,9 +95,9 @@ pub fn is_event(hit: &Ranked) -> bool {
     }
 }
 
-/// Returns the hits in the order in which a context shows as many as fit. Commits and summaries have shares of the
-/// tokens of each beginning of the list; `summaries` is the share of summaries. Commits that are far worse than the best
-/// hit are left out.
+/// Returns the hits in order. A context shows as many of the first hits as fit. In each beginning of the list, commits
+/// and summaries get shares of the tokens; `summaries` is the share of summaries. Commits that are far worse than the
+/// best hit are left out.
 pub fn order(
     hits: Vec<Ranked>,
     sessions: &HashMap<Conversation, Weighed>,
@@ -106,11 +107,12 @@ pub fn order(
     let newest = newest(&hits);
     let best = hits.iter().map(|hit| hit.score).fold(f64::MIN_POSITIVE, f64::max);
     let score = |hit: &Ranked| {
-        // A memory without a conversation is weighed like a conversation of which it is the best message.
+        // A memory without a conversation gets the weight of a conversation in which it is the best message.
         let alone = || (hit.score / best * aged(hit.place.time, newest)).clamp(0.0, 1.0);
         let weight =
             conversation(hit).and_then(|session| sessions.get(&session)).map_or_else(alone, |it| it.weight);
-        // The subject of a commit says less than its message, so a commit's length doesn't count.
+        // A commit with only a subject says less than a commit with a longer message. So a commit's length doesn't
+        // lower its score.
         let length = if lane(hit.place.kind) == Lane::Commits { 0 } else { room.tokens(&hit.place) };
         hit.score + SESSION_WEIGHT * weight - LENGTH * length as f64
     };

@@ -1,4 +1,4 @@
-//! Passages: the lines of a context, each with its cost and its place in the order.
+//! Passages. A passage is a line of a context, with its cost and its place in the order.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -47,31 +47,31 @@ impl Part {
 pub struct Passage {
     /// The part to which its cost is added.
     pub part: Part,
-    /// The heading, which names the session and the day; empty if there is none.
+    /// The heading that names the session and the day; empty if there is none.
     pub head: String,
-    /// The values by which passages are ordered: time, session, ordinal.
+    /// The values that determine the order of passages: time, session, ordinal.
     pub place: (Millis, String, i64),
-    /// The line as shown.
+    /// The line as it is shown.
     pub line: String,
-    /// Its cost in tokens.
+    /// The cost of the line in tokens.
     pub cost: usize,
-    /// The memory of the project that it shows, if it shows one.
+    /// The memory of the project that the passage shows, if it shows one.
     pub shows: Option<Shown>,
 }
 
 /// A memory that a passage shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shown {
-    /// Its key in the project's store.
+    /// The key of the memory in the project's store.
     pub key: MemoryKey,
-    /// Its time in milliseconds.
+    /// The time of the memory in milliseconds.
     pub time: Millis,
-    /// Who said it.
+    /// The voice that said it.
     pub voice: Voice,
 }
 
 impl Shown {
-    /// Returns what shows a memory of the project.
+    /// Returns the description of a memory that a passage shows.
     pub fn of(memory: &Memory) -> Shown {
         let voice = Voice::of(memory.role, memory.speaker.as_deref());
         Shown { key: memory.key, time: memory.time, voice }
@@ -81,32 +81,32 @@ impl Shown {
 /// Everything chosen for a context.
 #[derive(Debug, Default)]
 pub struct Chosen {
-    /// The passages that don't depend on the question, in the order shown.
+    /// The passages that don't depend on the question, in the order in which they are shown.
     pub stable: Vec<Passage>,
     /// The passages that depend on the question, most important first.
     pub live: Vec<Passage>,
-    /// How many passages of each part were left out.
+    /// The number of passages of each part that were left out.
     pub dropped: BTreeMap<&'static str, usize>,
-    /// How many memories wait to be embedded or summarised.
+    /// The number of memories that wait to be embedded or summarised.
     pub pending: usize,
-    /// Notices about what the answer lacks.
+    /// Notices about content that the answer lacks.
     pub notices: Vec<String>,
 }
 
-/// The approximate number of tokens of an answer with two envelopes, not counting the answer's lines. It includes
-/// the marks of the envelopes and the lists below them.
+/// The approximate number of tokens of an answer with two envelopes, not counting the answer's lines. This includes the
+/// marks of the envelopes and the lists below them.
 pub const FRAME: usize = 180;
 
 /// The approximate number of tokens of an answer with one envelope, not counting the answer's lines.
 pub const SMALL_FRAME: usize = 120;
 
-/// Returns the cost of a line in tokens. In an answer, the line never takes more than that.
+/// Returns the cost of a line in tokens. In an answer, the line never takes more tokens.
 pub fn cost(line: &str) -> usize {
     render::cost(line)
 }
 
-/// Takes the passages that fit, in order. Each also costs its heading, unless that is already shown. If `says_dropped`,
-/// the passages that don't fit are counted as left out.
+/// Takes the passages that fit, in order. The cost of a passage includes its heading, unless this heading is already
+/// shown. If `says_dropped` is true, the passages that don't fit are counted as left out.
 pub fn fill(passages: Vec<Passage>, budget: &mut Budget, chosen: &mut Chosen, says_dropped: bool) {
     let mut names: Vec<String> = chosen.live.iter().map(|passage| passage.head.clone()).collect();
     names.sort_unstable();
@@ -131,14 +131,14 @@ pub fn fill(passages: Vec<Passage>, budget: &mut Budget, chosen: &mut Chosen, sa
     }
 }
 
-/// How many tokens a context shows of a message, before other messages had their turn.
+/// The number of tokens of a message that a context shows before other messages had their turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
     /// A message with at most this many tokens is shown whole, unless it is an assistant's.
     pub whole: usize,
-    /// The most tokens of a longer message that are shown.
+    /// The maximum number of tokens that are shown of a longer message.
     pub part: usize,
-    /// The most tokens of an assistant's long answer that are shown.
+    /// The maximum number of tokens that are shown of an assistant's long answer.
     pub answer: usize,
 }
 
@@ -163,7 +163,7 @@ impl Room {
         !Room::is_answer(role, tokens) && usize::try_from(tokens).is_ok_and(|tokens| tokens <= self.whole)
     }
 
-    /// Returns the most tokens that are shown of a message of `role` with `tokens` tokens.
+    /// Returns the maximum number of tokens that are shown of a message of `role` with `tokens` tokens.
     pub fn most(self, role: Option<Role>, tokens: i64) -> usize {
         match () {
             () if self.is_whole(role, tokens) => self.whole,
@@ -172,19 +172,19 @@ impl Room {
         }
     }
 
-    /// Returns about how many tokens a memory takes.
+    /// Returns the approximate number of tokens that a memory takes.
     pub fn tokens(self, place: &Neighbour) -> usize {
         usize::try_from(place.tokens).unwrap_or(0).min(self.most(place.role, place.tokens))
     }
 }
 
-/// Returns the most tokens of `budget` that a single message may take.
+/// Returns the maximum number of tokens of `budget` that a single message may take.
 pub fn longest(budget: usize) -> usize {
     (budget / 8).max(200)
 }
 
-/// Returns a passage that shows the message `memory`: all of it, or the whole sentences within the bytes `piece`, up to
-/// `most` tokens. A message with at most `most` tokens is shown whole.
+/// Returns a passage that shows the message `memory`. A message with at most `most` tokens is shown whole. Otherwise
+/// the whole sentences within the bytes `piece` are shown, up to `most` tokens.
 pub fn remembered(
     part: Part,
     session: &SessionId,
@@ -201,8 +201,8 @@ pub fn remembered(
     Passage { part, head, place, cost: cost(&line), line, shows: Some(Shown::of(memory)) }
 }
 
-/// Returns the line of a message that has `whole` tokens: the message, or if it has more than `most` tokens, the whole
-/// sentences of it within the bytes `piece`.
+/// Returns the line of a message that has `whole` tokens. If it has more than `most` tokens, the line contains only the
+/// message's whole sentences within the bytes `piece`.
 pub fn line(ordinal: i64, name: &str, text: &str, piece: Range<usize>, whole: usize, most: usize) -> String {
     match whole > most {
         true => render::message(ordinal, name, &quote::quote(text, piece, most), Some(whole)),
@@ -210,8 +210,8 @@ pub fn line(ordinal: i64, name: &str, text: &str, piece: Range<usize>, whole: us
     }
 }
 
-/// Returns the line of a fact or another note. Of a text with more than `most` tokens, it shows the first whole
-/// sentences.
+/// Returns the line of a fact or another note. If the text has more than `most` tokens, the line contains only the
+/// first whole sentences.
 pub fn fact_line(memory: &Memory, most: usize) -> String {
     let is_long = usize::try_from(memory.tokens).is_ok_and(|tokens| tokens > most);
     let text =

@@ -5,22 +5,22 @@ use std::ops::Range;
 use tiro_text::blocks::{self, Kind};
 use tiro_text::tokens;
 
-/// How many bytes of a message are read before and after a piece, so that the beginning of a list or of code and the end of
-/// a sentence are recognised. Arbitrary.
+/// The number of bytes of a message that are read before and after a piece. They are needed to recognise the beginning
+/// of a list or of code, and the end of a sentence. Arbitrary.
 const READ_AROUND: usize = 4 * 1024;
 
-/// How many bytes of a message are read from the beginning of a piece: far more than any room. Arbitrary.
+/// The number of bytes of a message that are read from the beginning of a piece. No room is as large. Arbitrary.
 const READ: usize = 32 * 1024;
 
-/// Returns the whole sentences and list items of `text` within the bytes `piece`, without markup. If they have more than
-/// `most` tokens, returns as many of the first as fit.
+/// Returns the whole sentences and list items of `text` within the bytes `piece`, without markup. If they have more
+/// than `most` tokens, returns only the first ones that fit.
 ///
-/// If no sentence is whole, as in code, returns the first lines of the piece that fit. With a larger `most`, the text
-/// begins with the same bytes.
+/// If there is no whole sentence, as in code, returns the first lines of the piece that fit. With a larger `most`, the
+/// result begins with the same bytes.
 pub fn quote(text: &str, piece: Range<usize>, most: usize) -> String {
     let mut quoted = String::new();
     let mut used = 0;
-    // A message can have megabytes, of which only a part is read.
+    // A message can have megabytes, so only a part of it is read.
     let last = text.floor_char_boundary(piece.end.min(piece.start.saturating_add(READ)));
     let begin = text.floor_char_boundary(piece.start.saturating_sub(READ_AROUND));
     let end = text.floor_char_boundary(last + READ_AROUND);
@@ -55,8 +55,8 @@ pub fn quote(text: &str, piece: Range<usize>, most: usize) -> String {
     if quoted.is_empty() { first_lines(text.get(piece).unwrap_or_default().trim(), most) } else { quoted }
 }
 
-/// Returns the first lines of `text` that have at most `most` tokens. If the first line has more, returns its first
-/// words.
+/// Returns the first lines of `text` that have at most `most` tokens. If the first line has more tokens, returns its
+/// first words.
 pub fn first_lines(text: &str, most: usize) -> String {
     let cut = tokens::truncate(text, most);
     if cut.len() == text.len() {
@@ -67,8 +67,8 @@ pub fn first_lines(text: &str, most: usize) -> String {
     cut[..end].trim_end().to_owned()
 }
 
-/// Returns the excerpt of a commit: its subject, then the lines of `piece` with at most `most` tokens. A mark shows where
-/// lines between them are left out.
+/// Returns the excerpt of a commit: its subject, then the lines of `piece` with at most `most` tokens. A mark shows
+/// where lines between the two are left out.
 pub fn commit(text: &str, piece: Range<usize>, most: usize) -> String {
     let subject = text.trim_start().lines().next().unwrap_or_default();
     let body = text.get(piece.clone()).unwrap_or_default().trim();

@@ -40,7 +40,7 @@ impl Choice<'_> {
         let filter = Filter { kinds: Some(KINDS.to_vec()), stash, ..self.asked.filter.clone() };
         let found = retrieve::search(&[(store, scope)], encoders, query, &filter, &Weights::default()).await;
         let found = match found {
-            // The rest of the context was read, so it is shown, and the answer says what it lacks.
+            // The rest of the context was read. So it is shown, and the answer says what is missing.
             Err(error) if !self.chosen.stable.is_empty() || !self.chosen.live.is_empty() => {
                 SearchResult { notices: vec![partial::notice(error)], ..SearchResult::default() }
             }
@@ -63,7 +63,7 @@ impl Choice<'_> {
         let most = self.most;
         let mut found: Vec<(f64, Memory, Passage)> = read
             .into_iter()
-            // A derived memory is left out, since it repeats the messages that it was derived from.
+            // A derived memory is left out, because it repeats the messages from which it was derived.
             .filter(|each| each.memory.ordinal.is_some() || each.memory.provenance != Provenance::Derived)
             .filter(|each| each.chunk.start > 0 || !each.memory.ordinal.is_some_and(|it| begun.contains(&it)))
             .map(|each| {
@@ -122,8 +122,8 @@ impl Choice<'_> {
         if cues::asks_for_order(&self.asked.query) { Room::EVENT } else { Room::USUAL }
     }
 
-    /// Spends the rest of the budget: first on passages that exceeded their part's share, then on earlier messages,
-    /// latest first.
+    /// Spends the rest of the budget. First it is spent on passages that exceeded their part's share, then on earlier
+    /// messages, the latest first.
     pub fn rest(&mut self) {
         let shown = self.shown();
         let mut left_out = std::mem::take(&mut self.left_out);
@@ -141,7 +141,8 @@ impl Choice<'_> {
         }
     }
 
-    /// Returns which earlier messages may fill the rest of the budget; `None` if there are none, or no room.
+    /// Returns the earlier messages that may fill the rest of the budget. Returns `None` if there are no such messages
+    /// or there is no room.
     fn most_before(&self) -> Option<Before> {
         let most = (self.budget.left() / LEAST_LINE).min(MOST_BEFORE);
         let before = Before { session: self.session.clone(), ordinal: self.begins, most };
@@ -155,7 +156,7 @@ impl Choice<'_> {
             && !self.held.contains(&memory.key)
     }
 
-    /// Returns the passage of a message from its beginning.
+    /// Returns the passage of a message that starts at the beginning of the message.
     fn passage(&self, memory: &Memory) -> Passage {
         let most = if self.room().is_whole(memory.role, memory.tokens) {
             self.most.max(self.room().whole)

@@ -1,8 +1,8 @@
-//! Marks the superseded passages of a context, and shows first what holds instead.
+//! Marks the superseded passages of a context, and first shows the statements that hold instead.
 //!
-//! The line of a superseded message or fact names the memory that replaced it. Before the other passages, a line for each
-//! such memory repeats the statement that holds now, with its date. If the question asks about the past, the passages stay
-//! in the order of time and are only marked.
+//! The line of a superseded message or fact names the memory that replaced it. For each such memory, a line before the
+//! other passages repeats the statement that holds now, with its date. If the question asks about the past, the
+//! passages stay in the order of time and are only marked.
 
 use std::collections::{HashMap, HashSet};
 
@@ -20,16 +20,16 @@ use tiro_recall::retrieve::superseded::{asks_for_history, concerns, outdated};
 use tiro_store::{ReplacementQuery, Replacements, Superseded};
 use tiro_text::tokens;
 
-/// The maximum number of statements that are shown first, in each of the two parts of a context. Arbitrary.
+/// The maximum number of holding statements that are shown first, in each of the two parts of a context. Arbitrary.
 const MOST_SHOWN: usize = 6;
 
-/// How many messages of persons come first if a question asks for a value. Arbitrary.
+/// The number of messages of persons that are moved to the front if a question asks for a value. Arbitrary.
 const MOST_LATEST: usize = 5;
 
-/// The share of the budget that these statements may take: one in this many tokens. Arbitrary.
+/// The divisor of the budget that gives the part for the holding statements. Arbitrary.
 const SHARE: usize = 8;
 
-/// The maximum number of tokens of such a statement. Arbitrary: a long sentence.
+/// The maximum number of tokens of a holding statement. Arbitrary: a long sentence.
 const LONGEST: usize = 80;
 
 /// Marks the superseded passages of `chosen`, and adds the statements that hold instead.
@@ -39,7 +39,7 @@ pub async fn mark(project: &OpenProject, asked: &ContextRequest, chosen: &mut Ch
     let keys: Vec<MemoryKey> = chosen.stable.iter().chain(&chosen.live).filter_map(key).collect();
     let replaced = replaced(project, asked, &keys).await?;
     let outdated = if by_time { Vec::new() } else { outdated(&replaced, &asked.query, &keys) };
-    // The part that doesn't depend on the question shows only what statements alone say.
+    // The part that doesn't depend on the question shows only replacements that don't depend on the question either.
     let stable = marked(Vec::new(), &replaced, &mut chosen.stable, |_| true);
     let is_asked = |superseded: &Superseded| concerns(&asked.query, superseded);
     let live = marked(outdated, &replaced, &mut chosen.live, is_asked);
@@ -57,7 +57,7 @@ pub async fn mark(project: &OpenProject, asked: &ContextRequest, chosen: &mut Ch
     Ok(())
 }
 
-/// Reads what replaced the memories `keys`.
+/// Reads the memories and statements that replaced the memories `keys`.
 async fn replaced(project: &OpenProject, asked: &ContextRequest, keys: &[MemoryKey]) -> Result<Replacements> {
     let mut memories: Vec<MemoryKey> = Vec::with_capacity(keys.len());
     let mut known: HashSet<MemoryKey> = HashSet::new();
@@ -77,8 +77,8 @@ async fn replaced(project: &OpenProject, asked: &ContextRequest, keys: &[MemoryK
     }
 }
 
-/// Moves the most important messages of persons before the other passages, the latest first. `passages` has the most
-/// important first. So the newest value comes before older ones even if nothing says that it replaced them.
+/// Moves the most important messages of persons before the other passages, the latest first. `passages` begins with the
+/// most important passage. So the newest value comes before older values, even if it is unknown that it replaced them.
 fn latest_first(passages: &mut [Passage]) {
     let is_persons = |passage: &&mut Passage| {
         let voice = passage.shows.as_ref().map(|shown| &shown.voice);
@@ -91,8 +91,8 @@ fn latest_first(passages: &mut [Passage]) {
     }
 }
 
-/// Marks the passages that are superseded, by `outdated` or by those of `replaced` for which `is_asked` is true. Returns by
-/// what, those of `outdated` first.
+/// Marks the superseded passages. They are superseded by `outdated`, or by those of `replaced` for which `is_asked`
+/// returns true. Returns the replacements that were marked, those of `outdated` first.
 fn marked(
     outdated: Vec<Superseded>,
     replaced: &Replacements,
@@ -121,7 +121,7 @@ fn marked(
     found
 }
 
-/// Returns the words that name what replaced a memory of the session `session`.
+/// Returns the mark for a superseded memory of the session `session`. The mark names the memory that replaced it.
 fn mark_of(superseded: &Superseded, session: &str) -> String {
     let is_near = superseded.by_session.as_ref().is_some_and(|by| by.as_str() == session);
     let by = match superseded.by_ordinal.filter(|_| is_near) {
@@ -131,7 +131,8 @@ fn mark_of(superseded: &Superseded, session: &str) -> String {
     format!("superseded by {by} on {}", day(superseded.by_time))
 }
 
-/// Inserts a mark after the beginning of a line: after the speaker's name of a message, or within the brackets of a fact.
+/// Inserts a mark after the beginning of a line. In a message it follows the speaker's name, and in a fact it is within
+/// the brackets.
 fn with_mark(line: &str, mark: &str) -> String {
     let at = match line.starts_with('#') {
         true => line.find(": ").map(|at| (at, format!(" ({mark})"))),
@@ -141,7 +142,8 @@ fn with_mark(line: &str, mark: &str) -> String {
     format!("{}{mark}{}", &line[..at], &line[at..])
 }
 
-/// Returns those of `superseded` whose successors are shown: each successor once, if nothing replaced it in turn.
+/// Returns those of `superseded` whose replacing memories are shown. Each replacing memory is shown once, and only if
+/// nothing replaced it in turn.
 fn holding(superseded: Vec<Superseded>, shown: &mut HashSet<MemoryId>) -> Vec<Superseded> {
     let replaced: HashSet<MemoryKey> = superseded.iter().map(|each| each.memory).collect();
     superseded
@@ -152,8 +154,8 @@ fn holding(superseded: Vec<Superseded>, shown: &mut HashSet<MemoryId>) -> Vec<Su
         .collect()
 }
 
-/// Returns passages that show what holds now, in memories that were read with `replaced`, instead of the superseded
-/// statements.
+/// Returns passages that show the statements that hold now in place of the superseded statements. `replaced` contains
+/// the memories with these statements.
 fn current(asked: &ContextRequest, superseded: Vec<Superseded>, replaced: &Replacements) -> Vec<Passage> {
     let mut budget = Budget::new(asked.budget / SHARE);
     let mut passages: Vec<Passage> = superseded
@@ -168,7 +170,7 @@ fn current(asked: &ContextRequest, superseded: Vec<Superseded>, replaced: &Repla
     passages
 }
 
-/// Returns the statement that holds now, in the memory that has it.
+/// Returns the statement that holds now, from the memory that contains it.
 fn statement<'m>(superseded: &Superseded, memory: &'m Memory) -> &'m str {
     let (start, end) = superseded.by_statement.unwrap_or((0, memory.text.len()));
     memory.text.get(start..end).unwrap_or(&memory.text).trim()

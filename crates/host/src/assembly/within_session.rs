@@ -1,5 +1,5 @@
-//! Assembles the context of one conversation: first a part that doesn't depend on the question, then passages that
-//! answer it.
+//! Assembles the context of one conversation. A part that doesn't depend on the question comes first, then passages
+//! that answer it.
 //!
 //! The first part depends only on the closed segments and the budget, so it stays the same, byte for byte, until a
 //! segment closes. The open end of the conversation and the relevant passages follow.
@@ -18,36 +18,37 @@ use tiro_base::scope::SessionId;
 use tiro_embed::Encoders;
 use tiro_store::{ContextParts, ContextQuery, SegmentRow};
 
-/// The maximum number of missing summaries that a call makes for its answer. This takes about a tenth of a second. The
+/// The maximum number of missing summaries that a call makes for its answer, which takes about a tenth of a second. The
 /// call starts with the latest segments.
 const SUMMARIES_AT_ONCE: usize = 24;
 
-/// The most texts that are read at once. Arbitrary: those of some more messages than one call divides into segments.
+/// The maximum number of texts that are read at once. Arbitrary: slightly more than the messages that one call divides
+/// into segments.
 const MOST_TEXTS: usize = 5000;
 
-/// What is known of a conversation: its facts, segments and summaries, whether they are stored or were made for this
-/// answer, and all else that a context is chosen from.
+/// The data of a conversation from which a context is chosen, such as its facts, segments and summaries. Some of it is
+/// stored, and the rest was made for this answer.
 pub struct Prepared<'p> {
     known: Known<'p>,
     parts: ContextParts,
     facts: NewFacts,
     closed: Vec<SegmentRow>,
     leaves: Leaves,
-    /// Whether some of them are to be stored.
+    /// Whether some of this data still has to be stored.
     pub is_behind: bool,
-    /// How many messages are not divided into segments yet.
+    /// The number of messages that are not divided into segments yet.
     pub waiting: usize,
 }
 
 impl Prepared<'_> {
-    /// Returns the tokens (o200k) of the whole conversation.
+    /// Returns the number of tokens (o200k) of the whole conversation.
     pub fn tokens(&self) -> i64 {
         self.parts.tokens
     }
 }
 
-/// Reads at once what a context of the conversation is chosen from, and makes as many of the missing segments and
-/// summaries as one call may. Stores nothing.
+/// Reads the data from which a context of the conversation is chosen, all at once. Makes as many of the missing
+/// segments and summaries as one call may make. Stores nothing.
 pub async fn prepare<'p>(
     engine: &Engine,
     project: &'p OpenProject,
@@ -73,8 +74,8 @@ pub async fn prepare<'p>(
     Ok(Prepared { known, parts, facts, is_behind, waiting, closed, leaves })
 }
 
-/// Chooses passages in this order: those that don't depend on the question, the open end, those that answer the
-/// question, then others as long as budget is left.
+/// Chooses passages in this order: passages that don't depend on the question, the open end, passages that answer the
+/// question, and then other passages as long as budget is left.
 pub async fn choose(
     (engine, caller): (&Engine, &Caller),
     asked: &ContextRequest,
@@ -108,8 +109,8 @@ pub async fn choose(
     if is_behind {
         caller.leave(Task::Digest(session.clone()));
     }
-    // Messages that the context has no room for, although no summary covers them yet, are put into the stash later, so that
-    // they are found there. They stay in later contexts that have room.
+    // Some messages have no room in this context although no summary covers them yet. They are stashed later, so that
+    // they can be found in the stash. Later contexts that have room still show them.
     if !asked.filter.has_range() {
         let mut uncovered = choice.uncovered();
         uncovered.retain(|(key, _)| !stashed.iter().any(|place| place.key == *key));

@@ -1,5 +1,5 @@
-//! The caller's open project, and the check that it is still the one on the disk. The check also watches the repositories
-//! around its directory, to notice when the directory comes to lie in another repository.
+//! The caller's open project, and the check that it is still the project on the disk. The check also watches the
+//! repositories around the caller's directory. So it notices when the directory becomes part of another repository.
 
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ pub(super) struct FoundProject {
 }
 
 impl FoundProject {
-    /// Returns whether the project is still the one on the disk. Also returns false if the project's repository
+    /// Returns whether the project is still the project on the disk. Also returns false if the project's repository
     /// could not be read before, but can be read now. If the result is false, closes the project's store.
     pub fn holds(&self, config: &Config, named: Option<&Path>) -> bool {
         let id = &self.project.scope.project;
@@ -38,15 +38,15 @@ impl FoundProject {
     }
 }
 
-/// The `.git` entries that were found in a directory and above it. These entries change as soon as a repository
-/// begins to be created, removed or cloned again.
+/// The `.git` entries that were found in a directory and above it. These entries change as soon as a repository is
+/// being created, removed or cloned again.
 pub(super) struct Around {
     directory: PathBuf,
     found: Vec<Option<GitDir>>,
 }
 
-/// An entry `.git`, and which parts of a repository it contains. A folder without all these parts is not a repository
-/// yet.
+/// An entry `.git`, and the parts of a repository that it contains. A folder without all these parts is not a
+/// repository yet.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct GitDir {
     number: (u64, u64),
@@ -56,7 +56,7 @@ struct GitDir {
 }
 
 impl Around {
-    /// Looks in `directory`, a canonical path, and in all folders above it.
+    /// Searches `directory`, a canonical path, and all folders above it.
     pub(super) fn of(directory: &Path) -> Around {
         let found = directory.ancestors().map(git_dir).collect();
         Around { directory: directory.to_owned(), found }

@@ -1,4 +1,4 @@
-//! What calls that only read leave to the idle worker: work that they found and that would change what is stored.
+//! A list of work that calls leave to the idle worker. The calls only read, but found work that would change the store.
 //!
 //! The list is in memory and short. If the process ends before the work is done, the next call that needs the result
 //! finds the work again.
@@ -12,10 +12,10 @@ use tiro_base::memory::{MemoryId, Millis};
 use tiro_base::scope::SessionId;
 use tiro_store::Summary;
 
-/// The most tasks that are kept. If there are more, the oldest is dropped. Arbitrary.
+/// The maximum number of tasks that are kept. If there are more, the oldest is dropped. Arbitrary.
 const MOST: usize = 256;
 
-/// How long to wait before looking again whether work is done.
+/// The pause before it is checked again whether work is done.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// Work that a call left.
@@ -23,7 +23,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(5);
 pub enum Task {
     /// Extract facts from the session's new messages, close its segments and make their summaries.
     Digest(SessionId),
-    /// Put messages of the session into the stash, for which its context had no room and which no summary covers.
+    /// Stash messages of the session for which its context had no room and which no summary covers.
     Stash(SessionId, Vec<MemoryId>),
     /// Store a summary that was made for an answer, under the id that the answer names.
     Keep {
@@ -31,7 +31,7 @@ pub enum Task {
         id: MemoryId,
         /// The summary.
         summary: Box<Summary>,
-        /// When it was begun.
+        /// The time when making the summary began.
         began: Millis,
     },
 }
@@ -48,7 +48,7 @@ impl Task {
     }
 }
 
-/// The tasks that calls left, the oldest first.
+/// The tasks that calls left, with the oldest first.
 #[derive(Default)]
 pub(super) struct Later {
     tasks: Mutex<Vec<Task>>,
@@ -56,7 +56,7 @@ pub(super) struct Later {
 }
 
 impl Later {
-    /// Adds a task. A task for the same session or id that waits already is replaced.
+    /// Adds a task. It replaces a waiting task for the same session or id.
     pub fn add(&self, task: Task) {
         self.change(|tasks| {
             tasks.retain(|waiting| !task.replaces(waiting));
@@ -71,12 +71,12 @@ impl Later {
         self.change(|tasks| tasks.clone())
     }
 
-    /// Removes a task that is done. It stays if it was replaced meanwhile.
+    /// Removes a task that is done. If the task was replaced in the meantime, the new task stays.
     pub fn remove(&self, task: &Task) {
         self.change(|tasks| tasks.retain(|waiting| waiting != task));
     }
 
-    /// Waits until no task for the stash is left, but no longer than `patience`. Returns whether none is.
+    /// Waits until no task for the stash is left, but at most for `patience`. Returns whether none is left.
     pub async fn stashed(&self, patience: Duration) -> bool {
         let began = Instant::now();
         while self.all().iter().any(|task| matches!(task, Task::Stash(..))) {
@@ -88,14 +88,14 @@ impl Later {
         true
     }
 
-    /// Tells the idle worker, if there are tasks.
+    /// Wakes the idle worker if there are tasks.
     pub fn tell(&self) {
         if self.change(|tasks| !tasks.is_empty()) {
             self.told.notify_one();
         }
     }
 
-    /// Waits until the idle worker is told of tasks.
+    /// Waits until there are tasks for the idle worker.
     pub async fn told(&self) {
         self.told.notified().await;
     }

@@ -1,8 +1,8 @@
 //! The caller of an operation: an owner, their project, and the tools they may use.
 //!
-//! A process that serves stdio has one caller. What is opened for a caller, above all the project's store, is kept in
-//! the [`Caller`], where other callers of the process can't see it. Operations get their project only from their
-//! caller. What all callers share is in [`Engine`].
+//! A process that serves stdio has one caller. The data that is opened for a caller, above all the project's store, is
+//! kept in the [`Caller`], where other callers of the process can't see it. Operations get their project only from
+//! their caller. Everything that all callers share is in [`Engine`].
 
 mod found;
 mod later;
@@ -33,28 +33,28 @@ pub use self::later::Task;
 pub use self::toolset::{Toolset, Toolsets};
 pub use self::writing::WritingCaller;
 
-/// The most tokens of an answer in Copilot CLI. It puts an answer of more than about 20 KB into a file and shows its model
-/// only the beginning; English text has at most 5.5 bytes per token.
+/// The maximum number of tokens of an answer for Copilot CLI. Copilot CLI puts an answer of more than about 20 KB into
+/// a file and shows its model only the beginning. English text has at most 5.5 bytes per token.
 const MOST_IN_COPILOT: usize = 3500;
 
-/// A caller, with the project that was opened for it, for operations that only read. Several calls can use it at the same
-/// time. Clones are the same caller.
+/// A caller for operations that only read, with the project that was opened for the caller. Several calls can use it at
+/// the same time. A clone is the same caller.
 #[derive(Clone)]
 pub struct Caller {
     state: Arc<CallerState>,
 }
 
-/// The forms in which the caller reads an answer. A budget bounds each of them.
+/// The forms in which the caller reads an answer. Each form must fit into the budget.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
-    /// Only as text, as a model does.
+    /// Only as text. Models read answers in this form.
     Text,
-    /// As text or as data (JSON), as programs and the command line do.
+    /// As text or as data (JSON). Programs and the command line read answers in these forms.
     #[default]
     Both,
 }
 
-/// What all calls of a caller share.
+/// The state that all calls of a caller share.
 struct CallerState {
     owner: TenantId,
     directory: Option<PathBuf>,
@@ -69,7 +69,7 @@ struct CallerState {
     later: Later,
     /// The client that serves this caller's model, with the ancestors of this process and when it was met.
     client: Mutex<Option<(Client, Vec<Process>, Millis)>>,
-    /// The most tokens of an answer that this client shows its model.
+    /// The maximum number of tokens of an answer that this client shows its model.
     most_tokens: AtomicUsize,
     notices: Notices,
     measured: Mutex<Vec<Measurement>>,
@@ -130,13 +130,13 @@ impl Caller {
 
     /// Returns the canonical path of the directory that the caller works in.
     ///
-    /// Errors with [`Kind::NoProject`](tiro_base::error::Kind::NoProject) and a hint if it doesn't exist or is no
-    /// directory.
+    /// Errors with [`Kind::NoProject`](tiro_base::error::Kind::NoProject) and a hint if the directory doesn't exist or
+    /// is not a directory.
     pub fn directory(&self) -> Result<PathBuf> {
         project::directory(self.state.directory.as_deref())
     }
 
-    /// Returns what the machine of the caller has for all projects.
+    /// Returns the data of the caller's machine for all projects.
     pub fn machine(&self, engine: &Engine) -> Machine {
         let config = engine.config();
         Machine {
@@ -148,7 +148,7 @@ impl Caller {
         }
     }
 
-    /// Returns the caller's project as it is now, without registering or creating anything.
+    /// Returns the current project of the caller, without registering or creating anything.
     ///
     /// Fails as [`Caller::project`] does.
     pub async fn look(&self, engine: &Engine) -> Result<SeenProject> {
@@ -187,16 +187,17 @@ impl Caller {
         })
     }
 
-    /// Returns the caller's project for reading. The first call opens it, and it is opened again after its store or its
-    /// repository was replaced. A project without a store gets an empty one in memory, so that reading creates no files.
+    /// Returns the caller's project for reading. The first call opens the project. If its store or its repository was
+    /// replaced, the project is opened again. A project without a store gets an empty store in memory, so that reading
+    /// creates no files.
     ///
     /// Errors with [`Kind::NoProject`](tiro_base::error::Kind::NoProject) and a hint if there is none.
     pub async fn project(&self, engine: &Engine) -> Result<Arc<OpenProject>> {
         Ok(self.found(engine).await?.project.reader())
     }
 
-    /// Returns the caller for following transcripts and commits, which stores what is new before a call that reads is
-    /// answered.
+    /// Returns the caller for following transcripts and commits. Following stores new content before a read-only call
+    /// is answered.
     pub(crate) fn following(&self) -> WritingCaller {
         WritingCaller::of(self)
     }
@@ -214,8 +215,8 @@ impl Caller {
         let registry = existing.as_ref().map(|installation| installation.registry.as_ref());
         let around = Arc::new(Around::of(&directory));
         let seen = project::look(&directory, engine.config(), self.named(), registry).await?;
-        // A registered project is opened as usual, even if its store was lost. So is a project for which hooks left
-        // references, because these have to be stored.
+        // A registered project is opened as usual, even if its store was lost. A project for which hooks left
+        // references is opened too, because the references have to be stored.
         if seen.known.is_some() || !engine.spool_of(&seen.root, seen.repository.as_ref()).is_empty() {
             return self.begin(engine).await;
         }
@@ -296,18 +297,19 @@ impl Caller {
         !self.state.said_pending.swap(true, Ordering::Relaxed)
     }
 
-    /// Returns what this process remembers of following the caller's project.
+    /// Returns the state that this process keeps for following the caller's project.
     pub(crate) fn followed(&self) -> &Following {
         &self.state.following
     }
 
-    /// Returns the most tokens of an answer that the caller's client shows its model. No answer is to be longer.
+    /// Returns the maximum number of tokens of an answer that the caller's client shows its model. No answer may be
+    /// longer.
     pub fn most_tokens(&self) -> usize {
         self.state.most_tokens.load(Ordering::Relaxed)
     }
 
-    /// Notes at the time `now` that the client calls itself `name`, and how much of an answer this client shows. Of other
-    /// clients than those whose hooks Tiro knows, nothing else is noted.
+    /// Notes at the time `now` that the client calls itself `name`, and how much of an answer this client shows. If
+    /// Tiro doesn't know the hooks of this client, nothing else is noted.
     pub fn met_client(&self, name: &str, now: Millis) {
         let name = name.to_lowercase();
         self.state.most_tokens.store(most_tokens(&name), Ordering::Relaxed);
@@ -317,8 +319,8 @@ impl Caller {
         *self.state.client.lock().unwrap_or_else(PoisonError::into_inner) = met;
     }
 
-    /// Returns the session that the caller's client runs now, if a hook of this client told it. A search leaves its messages
-    /// out, since the model still has them; if `scope` names sessions, returns `None`.
+    /// Returns the session that the caller's client runs now, if a hook of this client reported it. A search leaves out
+    /// the messages of this session, because the model still has them. Returns `None` if `scope` names sessions.
     pub fn running_session(
         &self,
         engine: &Engine,
@@ -334,7 +336,7 @@ impl Caller {
         session_id(&project.redactor, "session", &name).ok()
     }
 
-    /// Leaves work to the idle worker, which a call found and may not do itself because it only reads.
+    /// Leaves work to the idle worker. A call that only reads found this work and may not do it itself.
     pub fn leave(&self, task: Task) {
         self.state.later.add(task);
     }
@@ -349,18 +351,18 @@ impl Caller {
         self.state.later.remove(task);
     }
 
-    /// Tells the idle worker, if calls left work.
+    /// Wakes the idle worker if calls left work.
     pub fn tell_of_work(&self) {
         self.state.later.tell();
     }
 
-    /// Waits until the idle worker has stashed what calls left for the stash, but no longer than `patience`. Returns whether
-    /// it has.
+    /// Waits until the idle worker has stashed the messages that calls left for the stash, but at most for `patience`.
+    /// Returns whether it has.
     pub async fn await_stash(&self, patience: Duration) -> bool {
         self.state.later.stashed(patience).await
     }
 
-    /// Waits until the idle worker is told of work.
+    /// Waits until there is work for the idle worker.
     pub async fn wait_for_work(&self) {
         self.state.later.told().await;
     }
@@ -376,14 +378,15 @@ impl Caller {
         }
     }
 
-    /// Counts a context of `sent` tokens that was sent instead of a conversation of `whole` tokens.
+    /// Counts a context of `sent` tokens that replaced a conversation of `whole` tokens.
     pub fn saved(&self, whole: i64, sent: i64) {
         let saved = Savings { answers: 1, whole, sent };
         self.state.saved.lock().unwrap_or_else(PoisonError::into_inner).add(saved);
     }
 
-    /// Returns the notices about the files in use that were not returned before. They say, for example, that another
-    /// store was opened, that permissions which let others read were removed, or that something could not be stored.
+    /// Returns the notices about the files in use that were not returned before. For example, they report that another
+    /// store was opened, that permissions were removed which let other users read, or that something could not be
+    /// stored.
     pub fn take_news(&self, engine: &Engine) -> Option<String> {
         let mut news = engine.take_notices();
         news.append(&mut self.state.notices.take());
@@ -391,7 +394,7 @@ impl Caller {
     }
 
     /// Records that this process serves tools. From then on, the answers of read-only tools report the notices too. A
-    /// command prints them next to its output instead.
+    /// command doesn't need this, because it prints the notices next to its output.
     pub fn serves_tools(&self) {
         self.state.serves_tools.store(true, Ordering::Relaxed);
     }
@@ -407,12 +410,13 @@ impl Caller {
     }
 }
 
-/// Returns the most tokens of an answer that the client called `name`, in lower case, shows its model.
+/// Returns the maximum number of tokens of an answer that a client shows its model. `name` is the client's name in
+/// lower case.
 fn most_tokens(name: &str) -> usize {
     if name.contains("copilot") { MOST_IN_COPILOT } else { usize::MAX }
 }
 
-/// Returns the notice which says that the repository can't be read, and why.
+/// Returns the notice that the repository can't be read, with the reason.
 fn unread(error: &Error) -> String {
     let hint = error.way_out().map_or(String::new(), |hint| format!(" ({hint})"));
     format!("memory works without git: {error}{hint}")

@@ -1,10 +1,10 @@
-//! Groups of tools. A caller is offered some groups and not others.
+//! Groups of tools. A caller may be offered only some of the groups.
 
 use std::str::FromStr;
 
 use tiro_base::error::{Error, Result, quoted};
 
-/// A group of tools. Each tool's description takes tokens from the model's context, so a server can leave out some
+/// A group of tools. The description of each tool takes tokens from the model's context, so a server can leave out some
 /// groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Toolset {

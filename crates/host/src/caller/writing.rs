@@ -13,8 +13,8 @@ use tiro_base::error::Result;
 use tiro_base::scope::TenantId;
 use tiro_store::Savings;
 
-/// A caller whose operations may change what is stored. Operations that only read take a [`Caller`], which has no way to
-/// a project for writing, so the compiler holds that they write nothing.
+/// A caller whose operations may change the store. Operations that only read take a [`Caller`], which can't return a
+/// project for writing. So the compiler guarantees that they write nothing.
 pub struct WritingCaller {
     reading: Caller,
 }
@@ -28,8 +28,8 @@ impl Deref for WritingCaller {
 }
 
 impl WritingCaller {
-    /// Returns the caller for the user who started the process, with all tools. The caller's directory is the one that
-    /// the user named, or if none is named, the working directory.
+    /// Returns the caller for the user who started the process, with all tools. The caller's directory is the directory
+    /// that the user named, or if none is named, the working directory.
     pub fn of_process(config: &Config) -> WritingCaller {
         let named = config.project.clone();
         let directory = named.or_else(|| config.current_dir.clone());
@@ -51,22 +51,22 @@ impl WritingCaller {
         WritingCaller { reading: Caller { state: Arc::new(CallerState::new(owner, directory, is_named)) } }
     }
 
-    /// Returns the caller restricted to the tools of `toolsets`. Nothing must have used the caller yet.
+    /// Returns the caller restricted to the tools of `toolsets`. The caller must not have been used yet.
     pub fn with_toolsets(mut self, toolsets: Toolsets) -> WritingCaller {
         let state = Arc::get_mut(&mut self.reading.state).expect("nothing has used the caller yet");
         state.toolsets = toolsets;
         self
     }
 
-    /// Returns the caller, who reads answers in `form`. Nothing must have used the caller yet.
+    /// Returns the caller with the form in which they read answers. The caller must not have been used yet.
     pub fn with_form(mut self, form: Form) -> WritingCaller {
         let state = Arc::get_mut(&mut self.reading.state).expect("nothing has used the caller yet");
         state.form = form;
         self
     }
 
-    /// Returns the project that [`Caller::project`] returns, for a call that changes what is stored already: a project
-    /// without a store gets none.
+    /// Returns the project that [`Caller::project`] returns, for a call that changes existing memories. No store is
+    /// created for a project without a store.
     ///
     /// Fails as [`Caller::project`] does.
     pub async fn writable_project(&self, engine: &Engine) -> Result<Arc<WritableProject>> {
@@ -81,7 +81,7 @@ impl WritingCaller {
         Ok(self.reading.begin(engine).await?.project)
     }
 
-    /// Returns the project if a call has already opened it, and it is still the one on the disk.
+    /// Returns the project if a call has already opened it, and it is still the project on the disk.
     pub fn opened_project(&self, engine: &Engine) -> Option<Arc<WritableProject>> {
         self.reading
             .state
@@ -91,8 +91,8 @@ impl WritingCaller {
             .map(|found| found.project)
     }
 
-    /// Closes the project's store; calls that still use it fail. The last process that closes the store moves the
-    /// write-ahead log into the database file.
+    /// Closes the project's store. Calls that still use the store fail. The last process that closes the store moves
+    /// the write-ahead log into the database file.
     pub fn close(&self) {
         if let Some(found) = self.reading.state.project.last() {
             found.project.store.close(PATIENCE_OF_CLOSING);

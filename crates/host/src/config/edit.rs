@@ -1,8 +1,8 @@
 //! Edits the configuration file: the table of one provider, and the name of the default provider.
 //!
-//! Comments and the order of entries stay. The file is written only if the result is valid, and it is replaced as a
-//! whole. Only the user can read it, because it says where keys are stored. Processes that edit the file at the same
-//! time take turns.
+//! Comments and the order of entries stay. The file is written only if the result is valid, and it is replaced
+//! atomically. Only the user can read it, because it contains the places of keys. Processes that edit the file at the
+//! same time take turns.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -32,7 +32,7 @@ impl<T> From<Option<T>> for Edit<T> {
     }
 }
 
-/// The changes to one provider's settings; a setting that is `None` keeps its value.
+/// The changes to one provider's settings. A setting that is `None` keeps its value.
 #[derive(Clone, Debug, Default)]
 pub struct Change {
     /// The service, as spelled in the file.
@@ -65,8 +65,9 @@ pub struct Change {
     pub is_default: bool,
 }
 
-/// Applies `change` to the provider `name` and returns whether the file changed. `admit` gets the provider as it was
-/// configured before, and may refuse the change. No other process can change the file until this function returns.
+/// Applies `change` to the provider `name` and returns whether the file changed. `admit` gets the provider's
+/// configuration before the change, and may refuse the change. No other process can change the file until this function
+/// returns.
 ///
 /// # Errors
 ///
@@ -123,7 +124,7 @@ pub fn change(
     })
 }
 
-/// Removes the provider `name` from the file; returns whether it was there.
+/// Removes the provider `name` from the file. Returns whether the file contained it.
 pub fn remove(sources: &Sources, name: &str) -> Result<bool> {
     edit(sources, None, |document| {
         if let Some(providers) = document.get_mut("providers").and_then(Item::as_table_like_mut) {
@@ -137,15 +138,15 @@ pub fn remove(sources: &Sources, name: &str) -> Result<bool> {
 }
 
 impl Change {
-    /// Returns whether the change sets nothing, except perhaps the default provider.
+    /// Returns whether the change sets nothing. A change of the default provider is ignored here.
     pub fn is_empty(&self) -> bool {
         let bare = Change { is_default: self.is_default, ..Change::default() };
         format!("{self:?}") == format!("{bare:?}")
     }
 }
 
-/// Changes the setting `key` of a table. The comments of a changed value stay, and a value that is already right is
-/// not touched.
+/// Changes the setting `key` of a table. The comments of a changed value stay. A value that is already correct is not
+/// touched.
 fn set(table: &mut dyn TableLike, key: &str, given: Edit<toml_edit::Value>) {
     let new = match given {
         Edit::Keep => return,
@@ -223,8 +224,7 @@ fn edit(
     };
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     create_private(folder)?;
-    // The lock is held until the end of the function. If folders can't be locked, the process that writes last
-    // wins.
+    // The lock is held until the end of the function. If folders can't be locked, the process that writes last wins.
     let _turn = File::open(folder).and_then(|folder| folder.lock().map(|()| folder));
     let written = text(path)?.unwrap_or_default();
     let broken = |error: toml_edit::TomlError| {
@@ -251,7 +251,7 @@ fn check(new: &str, sources: &Sources, changed: Option<&str>) -> Result<()> {
         tempfile::NamedTempFile::new().context(Kind::Io, || "cannot write a temporary file".into())?;
     fs::write(trial.path(), new).context(Kind::Io, || "cannot write a temporary file".into())?;
     let trial = Sources { file: Some(trial.path().to_owned()), ..sources.clone() };
-    // The errors about the trial copy must name the real file.
+    // Errors about the trial copy must name the real file.
     let plain = |error: Error| {
         let shown = trial.file.as_ref().map(|path| quoted(path.display())).unwrap_or_default();
         let own = sources.file.as_ref().map(|path| quoted(path.display())).unwrap_or_default();

@@ -1,4 +1,5 @@
-//! Decides what embeds texts, by the options `embedding.prose` and `embedding.code` and by the uses of the providers.
+//! Decides which model or provider embeds texts. The options `embedding.prose` and `embedding.code` and the uses of the
+//! providers decide.
 
 use super::file::Sources;
 use super::options::Options;
@@ -9,17 +10,18 @@ use tiro_base::memory::Content;
 /// The value of an option that leaves the choice to Tiro.
 const AUTO: &str = "auto";
 
-/// What embeds texts.
+/// The model or provider that embeds texts.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Encoding {
-    /// The model with this name on this machine; `None` for the one that is installed.
+    /// The model with this name on this machine; `None` for the installed model.
     Local(Option<String>),
     /// A provider.
     Provider(Box<Configured>),
 }
 
 impl Sources {
-    /// Returns what embeds texts of `content`: see the options `embedding.prose` and `embedding.code`.
+    /// Returns the model or provider that embeds texts of `content`, according to the options `embedding.prose` and
+    /// `embedding.code`.
     ///
     /// # Errors
     ///

@@ -4,16 +4,16 @@ use std::net::IpAddr;
 
 use tiro_base::error::{Error, Result};
 
-/// What an endpoint must look like, for hints.
+/// The form of a valid endpoint, for hints.
 pub(super) const ENDPOINT: &str = "an address, http:// or https://, without user, query or fragment";
 
 /// Returns the host in `endpoint`.
 ///
 /// # Errors
 ///
-/// [`Kind::BadInput`](tiro_base::error::Kind::BadInput) unless `endpoint` consists only of a scheme, a host, a port and a
-/// plain path. Two parsers could read anything else differently, one as a local address and the other as a remote
-/// one.
+/// [`Kind::BadInput`](tiro_base::error::Kind::BadInput) unless `endpoint` consists only of a scheme, a host, a port and
+/// a plain path. Two parsers could read any other address differently, one as a local address and the other as a remote
+/// address.
 pub fn host(endpoint: &str) -> Result<&str> {
     let parse = || {
         let rest = endpoint.strip_prefix("http://").or_else(|| endpoint.strip_prefix("https://"))?;

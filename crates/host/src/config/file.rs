@@ -27,7 +27,7 @@ pub struct Sources {
     pub variables: BTreeMap<String, String>,
     /// The names of the variables that are set and contain the key of a service.
     pub keys: Vec<String>,
-    /// The path of the configuration file; the file may be missing.
+    /// The path of the configuration file. The file may be missing.
     pub file: Option<PathBuf>,
 }
 
@@ -36,7 +36,7 @@ impl Sources {
     ///
     /// # Errors
     ///
-    /// [`Kind::BadInput`] with the place of the mistake, the key and the allowed values.
+    /// [`Kind::BadInput`] that names the place of the mistake, the key and the allowed values.
     pub fn options(&self) -> Result<Options> {
         let mut options = Options::default();
         if let Some(document) = self.document()? {
@@ -112,7 +112,7 @@ pub(super) fn place(path: &Path, document: &Document<String>, item: &Item) -> St
     }
 }
 
-/// Returns a value as text. In the text of an array, [`END`] follows each word.
+/// Returns a value as text. In the text of an array, each word ends with [`END`].
 pub(super) fn words(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.value().clone()),
@@ -155,7 +155,7 @@ fn unknown(key: &str, place: &str) -> Error {
     let near = Options::ALL.iter().map(|setting| setting.key);
     let section = key.split('.').next().unwrap_or_default();
     let like: Vec<&str> = near.clone().filter(|known| known.split('.').next() == Some(section)).collect();
-    // The option may exist, but in another section.
+    // The option may exist in another section.
     let last = key.rsplit('.').next().unwrap_or_default();
     let moved = near.clone().find(|known| known.rsplit('.').next() == Some(last));
     let hint = match (moved, like.is_empty()) {
@@ -166,8 +166,8 @@ fn unknown(key: &str, place: &str) -> Error {
     Error::bad_input(format!("`{}` in {place} is not an option", quoted(key))).hint(hint)
 }
 
-/// Returns the place of a syntax error as `, from line 3 on`. The parser's own message is not shown, because it
-/// quotes the file.
+/// Returns the place of a syntax error as `, from line 3 on`. The parser's own message is not shown, because it quotes
+/// the file.
 pub(super) fn parsed_to(error: &toml_edit::TomlError) -> String {
     let text = error.to_string();
     let line =

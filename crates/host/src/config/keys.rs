@@ -1,6 +1,6 @@
 //! Reads the key of a provider from a variable, or from a file that only its owner can read. The key is read for each
-//! call. It is kept only to find it in texts that are stored or sent (`tiro_redact::remember`). Names the keys in the
-//! environment that no provider uses.
+//! call. It is remembered only so that it can be found in texts that are stored or sent (`tiro_redact::remember`). Also
+//! lists the keys in the environment that no provider uses.
 
 use std::fs::Metadata;
 use std::path::Path;
@@ -51,7 +51,7 @@ pub struct UnusedKey {
 }
 
 impl UnusedKey {
-    /// Returns the command that makes an assistant of the key.
+    /// Returns the command that configures an assistant with this key.
     pub fn command(&self) -> String {
         format!("tiro provider add {}", self.provider)
     }

@@ -1,4 +1,4 @@
-//! The providers that are known by name: their services, addresses on this machine, key variables and other names.
+//! The providers with known names: their services, addresses on this machine, key variables and other names.
 
 use tiro_llm::Service;
 
@@ -10,7 +10,7 @@ pub(super) struct Known {
     pub aliases: &'static [&'static str],
     /// The service.
     pub service: Service,
-    /// The address on this machine where the provider listens, if its service has no address of its own.
+    /// The address on this machine at which the provider listens, if its service has no address of its own.
     pub endpoint: Option<&'static str>,
     /// The default model. Arbitrary: a small and current model. Empty if the user must name a model, because the
     /// server offers many.
@@ -53,7 +53,7 @@ pub(super) const KNOWN: &[Known] = &[
         model: "gemini-2.5-flash",
         keys: &["GEMINI_API_KEY", "GOOGLE_API_KEY", "PERSISTENCE_GOOGLE_API_KEY"],
     },
-    // This server offers only the model with which it was started, and accepts any name for it.
+    // This server offers only the model with which it was started, and accepts any name for this model.
     Known {
         name: "llamacpp",
         aliases: &["llama.cpp", "llama-cpp", "llama_cpp", "llama-server", "llamafile"],
@@ -87,9 +87,9 @@ impl Known {
         KNOWN.iter().find(|known| known.name == name || known.aliases.contains(&name.as_str()))
     }
 
-    /// Returns the defaults of a provider of `service` that is called `name`. If a known provider has that name,
-    /// returns its defaults. Otherwise returns the defaults of the service, provided that the service has its own
-    /// address.
+    /// Returns the defaults of a provider of `service` that is called `name`. If a known provider has this name,
+    /// returns that provider's defaults. Otherwise returns the defaults of the service, provided that the service has
+    /// its own address.
     pub fn of(name: &str, service: Service) -> Option<&'static Known> {
         let by_name = Known::called(name).filter(|known| known.service == service);
         let is_own = |known: &&Known| known.service == service && known.endpoint.is_none();
@@ -103,7 +103,7 @@ pub fn usual_name(name: &str) -> String {
     Known::called(name).map_or(name, |known| known.name).to_owned()
 }
 
-/// Returns the default address of a provider called `name`: if it is a known server, its address on this machine,
+/// Returns the default address of a provider called `name`. For a known server, this is its address on this machine,
 /// otherwise the address of `service`.
 pub fn usual_endpoint(name: &str, service: Service) -> Option<&'static str> {
     let by_name = Known::called(name).filter(|known| known.service == service);
@@ -115,8 +115,7 @@ pub(super) fn key_variables() -> impl Iterator<Item = &'static str> {
     KNOWN.iter().flat_map(|known| known.keys.iter().copied())
 }
 
-/// Returns the variables that may contain the key of `service`; there are none for the dialect that many servers
-/// share.
+/// Returns the variables that may contain the key of `service`. There are none for the dialect that many servers share.
 pub fn own_keys(service: Service) -> &'static [&'static str] {
     let service = if service == Service::OpenaiResponses { Service::Openai } else { service };
     KNOWN.iter().find(|known| known.service == service).map_or(&[], |known| known.keys)

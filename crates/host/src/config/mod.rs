@@ -33,18 +33,18 @@ use tiro_base::scope::TenantId;
 use tiro_capture::clients::Places;
 use tiro_capture::sources::Ignored;
 
-/// The settings of a process. Reading them from the environment and the configuration file opens no store and creates
-/// nothing.
+/// The settings of a process. Reading the settings from the environment and the configuration file opens no store and
+/// creates nothing.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Where databases are kept: `TIRO_DATA_DIR`, else `tiro` in the platform's data directory.
+    /// The directory of databases: `TIRO_DATA_DIR`, otherwise `tiro` in the platform's data directory.
     pub data_dir: PathBuf,
-    /// Where models are kept: `TIRO_MODEL_DIR`, else `models` in the data directory.
+    /// The directory of models: `TIRO_MODEL_DIR`, otherwise `models` in the data directory.
     pub model_dir: PathBuf,
     /// The project named by `--project`, `TIRO_PROJECT` or `CLAUDE_PROJECT_DIR`.
     pub project: Option<PathBuf>,
-    /// Whether it was the user who named the project, by `--project` or `TIRO_PROJECT`. `CLAUDE_PROJECT_DIR` doesn't
-    /// count, because a client sets it to any directory in which it is started.
+    /// Whether the user named the project, by `--project` or `TIRO_PROJECT`. `CLAUDE_PROJECT_DIR` doesn't count,
+    /// because a client sets it to any directory in which it is started.
     pub is_project_named: bool,
     /// The id of the user who ran `sudo`: `SUDO_UID`.
     pub sudo_user: Option<u32>,
@@ -54,15 +54,15 @@ pub struct Config {
     pub home: Option<PathBuf>,
     /// The operating system's user.
     pub owner: TenantId,
-    /// Whether answers say how long each stage took: `TIRO_TIMINGS`.
+    /// Whether answers list the duration of each stage: `TIRO_TIMINGS`.
     pub timings: bool,
     /// The directories of clients' files; `None` if there is no home directory.
     pub clients: Option<Places>,
-    /// The options, as read at the start.
+    /// The options, as they were read at the start.
     pub options: Options,
     /// The sources from which the options are read.
     pub sources: Sources,
-    /// Why the options could not be read. If there is a reason, `options` has the defaults.
+    /// The reason why the options could not be read. In this case, `options` contains the defaults.
     pub fault: Option<Arc<Error>>,
     /// Patterns of sessions and files that are not remembered.
     pub ignored: Ignored,
@@ -104,7 +104,8 @@ impl Config {
     /// Reads the environment and the configuration file. `project` is the argument of `--project`, `set` are the
     /// arguments of `--set`.
     ///
-    /// A mistake in the options is returned as the `fault`, so that the caller decides whether to stop.
+    /// If the options contain a mistake, it is returned in the field `fault`, so that the caller decides whether to
+    /// stop.
     ///
     /// # Errors
     ///
@@ -119,8 +120,8 @@ impl Config {
         config.sources.keys = keys.map(str::to_owned).collect();
         config.sources.set = set;
         let read = config.sources.options().and_then(|options| {
-            // This remembers the keys, so that they are found in every text. A key that can't be read is reported when
-            // it is needed.
+            // This call remembers the keys, so that they are found in every text. A key that can't be read is reported
+            // when it is needed.
             for each in config.sources.providers(&options)? {
                 let _ = key(&each.provider.key);
             }
@@ -186,7 +187,8 @@ impl Config {
 }
 
 impl Config {
-    /// Returns the files of the user's own configuration of git, the strongest last. They may be missing.
+    /// Returns the files of the user's own git configuration. A later file overrides an earlier one. The files may be
+    /// missing.
     pub fn git_settings(&self) -> Vec<PathBuf> {
         let path = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         if let Some(file) = path("GIT_CONFIG_GLOBAL") {
@@ -197,8 +199,8 @@ impl Config {
         folder.map(|folder| folder.join("git/config")).into_iter().chain(home(".gitconfig")).collect()
     }
 
-    /// Returns the path of this program, for the configuration of clients and hooks: a stable one that leads to it,
-    /// if there is one.
+    /// Returns the path of this program, for the configuration of clients and hooks. If there is a stable path that
+    /// leads to the program, this path is returned.
     ///
     /// # Errors
     ///

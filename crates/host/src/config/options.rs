@@ -1,8 +1,8 @@
 //! All options with their defaults, in one list.
 //!
 //! From this list, a macro generates the struct, the defaults, the allowed values, and the table in
-//! docs/configuration.md. A test compares that page with the table. An option is read from the first of these that
-//! sets it: the command line (`--set KEY=VALUE`), its `TIRO_*` variable, the `PERSISTENCE_*` variable of the same
+//! docs/configuration.md. A test compares that page with the table. An option is read from the first of these sources
+//! that sets it: the command line (`--set KEY=VALUE`), its `TIRO_*` variable, the `PERSISTENCE_*` variable of the same
 //! name, the configuration file. The variable is named after the key: in capitals, with `_` for the dot. An option
 //! takes effect in the code that reads its field.
 
@@ -14,14 +14,14 @@ use tiro_base::money::Money;
 use tiro_digest::tuning::{contexts, summaries};
 use tiro_recall::tuning::stash;
 
-/// Ends each word of an array, so that a word may contain commas. It also distinguishes an array of one word from a
-/// text in which commas separate the words.
+/// The character that ends each word of an array, so that a word may contain commas. It also distinguishes an array of
+/// one word from a text in which commas separate the words.
 pub(super) const END: char = '\u{1f}';
 
 /// Whether providers outside this machine may be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum External {
-    /// They are allowed, each for its `uses`.
+    /// They are allowed, each for the purposes in its `uses`.
     Allowed,
     /// They are never allowed, whatever else is configured.
     Never,
@@ -51,13 +51,13 @@ impl Setting {
         self.key.to_uppercase().replace('.', "_")
     }
 
-    /// Returns the variables that set the option; the first one that is set counts.
+    /// Returns the variables that set the option. The first variable that is set counts.
     pub fn variables(&self) -> Vec<String> {
         let own = ["TIRO_", "PERSISTENCE_"].map(|prefix| format!("{prefix}{}", self.suffix()));
         own.into_iter().chain(self.also.iter().map(|name| (*name).to_owned())).collect()
     }
 
-    /// Parses `text` into `options`; returns false if the value is not allowed.
+    /// Parses `text` into `options`. Returns false if the value is not allowed.
     pub(super) fn read(&self, options: &mut Options, text: &str) -> bool {
         (self.read)(options, text.trim())
     }
@@ -218,12 +218,12 @@ impl Options {
         Options::ALL.iter().find(|setting| setting.key == key)
     }
 
-    /// Returns the temperature of models if the user chose one, and the usual one.
+    /// Returns the temperature of models that the user chose, if any, and the default temperature.
     pub fn temperatures(&self) -> (Option<f64>, Option<f64>) {
         chosen_and_usual(self.temperature, Options::default().temperature)
     }
 
-    /// Returns the temperature of models for summaries if the user chose one, and the usual one.
+    /// Returns the temperature of models for summaries that the user chose, if any, and the default temperature.
     pub fn summary_temperatures(&self) -> (Option<f64>, Option<f64>) {
         chosen_and_usual(self.summary_temperature, Options::default().summary_temperature)
     }
@@ -233,7 +233,8 @@ impl Options {
         millis(self.cache_ttl_s)
     }
 
-    /// Returns the time before which a memory must have been made to leave the stash by its age at the time `now`.
+    /// Returns the time before which a memory must have been made to leave the stash because of its age. `now` is the
+    /// current time.
     pub fn stash_made_before(&self, now: Millis) -> Millis {
         const DAY: i64 = 86_400_000;
         match self.stash_max_age_days {
@@ -280,7 +281,8 @@ fn percent(n: &f64) -> bool {
     (0.0..=100.0).contains(n)
 }
 
-/// Returns whether `name` can be the name of a provider, which is a key in the file and a word on the command line.
+/// Returns whether `name` can be the name of a provider. Such a name is a key in the file and a word on the command
+/// line.
 #[expect(clippy::ptr_arg, reason = "the macro passes a reference to the field")]
 pub(super) fn is_name(name: &String) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_".contains(&byte);
@@ -343,7 +345,7 @@ impl Value for Option<Money> {
 }
 
 impl Value for List {
-    /// Words from an array end in [`END`], so that a word may contain commas.
+    /// In the text of an array, each word ends with [`END`], so that a word may contain commas.
     fn read(text: &str) -> Option<List> {
         let between = [END, '\n'].into_iter().find(|end| text.contains(*end)).unwrap_or(',');
         let words = text.split(between);

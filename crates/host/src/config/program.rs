@@ -1,9 +1,10 @@
-//! The path of this program, as it is written into the configuration of clients and into hooks.
+//! Chooses the path of this program that is written into the configuration of clients and into hooks.
 //!
-//! Package managers put each version into a folder of its own and let a stable link lead to it: Homebrew and Linuxbrew
-//! `bin/tiro`, Nix the profile, mise `latest`, asdf and mise a shim. After an upgrade the folder is gone and the link
-//! leads to the new version. So the path that is written is the one through which the program was started, with its
-//! links, or a stable one on `PATH`, but only if it leads to this very program.
+//! Package managers put each version into its own folder, and create a stable link or shim that leads to it. In
+//! Homebrew and Linuxbrew this is `bin/tiro`, in Nix the profile, in mise the link `latest`, and in asdf and mise a
+//! shim. After an upgrade, the old folder is gone and the link leads to the new version. So the written path is a
+//! stable path on `PATH`, or the path through which the program was started, with its links. A path is written only if
+//! it leads to this very program.
 
 use std::ffi::OsStr;
 use std::io::Read;
@@ -12,11 +13,11 @@ use std::path::{Component, Path, PathBuf};
 /// The largest script that counts as a shim, in bytes. Arbitrary: shims are a few lines.
 const LARGEST_SHIM: u64 = 16 << 10;
 
-/// How the program was started.
+/// The way in which the program was started.
 pub struct Started<'a> {
     /// The first word of the command line.
     pub name: Option<&'a OsStr>,
-    /// Names of the working directory, the one that the user typed before the real one.
+    /// The names of the working directory. The name that the user typed comes before the real name.
     pub directories: &'a [PathBuf],
     /// The folders of `PATH`.
     pub folders: &'a [PathBuf],
@@ -36,7 +37,7 @@ pub fn stable(real: &Path, started: &Started<'_>) -> PathBuf {
     }
     names.push(OsStr::new(NAME));
     names.dedup();
-    // A relative folder of `PATH` means another place in every project.
+    // A relative folder of `PATH` means a different folder in every project.
     let folders: Vec<&PathBuf> = started.folders.iter().filter(|folder| folder.is_absolute()).collect();
     for name in names {
         candidates.extend(folders.iter().map(|folder| folder.join(name)));
@@ -44,7 +45,7 @@ pub fn stable(real: &Path, started: &Started<'_>) -> PathBuf {
     candidates.extend(links_beside(&real));
     candidates.extend(shim_beside(&real));
     let ours = candidates.into_iter().filter(|path| is_named_tiro(path) && leads_to(path, &real));
-    // The first of the best: `min_by_key` returns the first of equal ones.
+    // `min_by_key` returns the first of several equally good paths.
     ours.min_by_key(|path| {
         let is_versioned =
             path.components().any(|part| is_version(part) && real.components().any(|it| it == part));
@@ -53,21 +54,22 @@ pub fn stable(real: &Path, started: &Started<'_>) -> PathBuf {
     .unwrap_or(real)
 }
 
-/// Returns whether starting `path` starts the program at `real`: it is that file, a link to it, or a shim of it.
+/// Returns whether starting `path` starts the program at `real`. The path may be this file, a link to it, or a shim of
+/// it.
 pub fn leads_to(path: &Path, real: &Path) -> bool {
     let Ok(target) = std::fs::canonicalize(path) else { return false };
     target == real || (is_executable(&target) && (is_shim(path, real) || is_script_of(&target, real)))
 }
 
-/// The name of the program, as it is called wherever it is installed.
+/// The file name of the program, wherever it is installed.
 const NAME: &str = if cfg!(windows) { "tiro.exe" } else { "tiro" };
 
-/// Our entries in configurations are recognised by this name.
+/// Returns whether the file has a name by which our entries in configurations are recognised.
 fn is_named_tiro(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("tiro"))
 }
 
-/// Returns `path` without `.`, and without `..` where the result is the same place.
+/// Returns `path` without `.`. Also removes `..` if the result leads to the same place.
 fn cleaned(path: &Path) -> PathBuf {
     let mut clean = PathBuf::new();
     for part in path.components() {
@@ -81,8 +83,8 @@ fn cleaned(path: &Path) -> PathBuf {
     if place(&clean) == place(path) { clean } else { path.to_owned() }
 }
 
-/// Returns whether a component of a path names a version: it contains a number with a point, such as `0.1.0`, or is a
-/// development version of Homebrew or an entry of the Nix store.
+/// Returns whether a component of a path names a version. It contains a number with a point, such as `0.1.0`, or it is
+/// a development version of Homebrew or an entry of the Nix store.
 fn is_version(part: Component<'_>) -> bool {
     let text = part.as_os_str().to_string_lossy();
     let bytes = text.as_bytes();
@@ -94,14 +96,14 @@ fn is_version(part: Component<'_>) -> bool {
     has_number || hash || text.starts_with("HEAD-")
 }
 
-/// Returns the shim of asdf or mise for a program that one of them installed: `shims/tiro` beside `installs`.
+/// Returns the shim for a program that asdf or mise installed. The shim is `shims/tiro` beside the folder `installs`.
 fn shim_beside(real: &Path) -> Option<PathBuf> {
     let installs = real.ancestors().find(|above| above.file_name() == Some(OsStr::new("installs")))?;
     Some(installs.parent()?.join("shims").join(real.file_name()?))
 }
 
-/// Returns the usual stable names of a program in the folder of a version: a link `current` or `latest` beside the folder,
-/// as of snap, Scoop and mise, and `bin/tiro` beside Homebrew's `Cellar`.
+/// Returns the usual stable paths of a program in the folder of a version. These are a link `current` or `latest`
+/// beside the folder, as made by snap, Scoop and mise, and `bin/tiro` beside Homebrew's `Cellar`.
 fn links_beside(real: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for above in real.ancestors().skip(1) {

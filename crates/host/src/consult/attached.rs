@@ -1,8 +1,9 @@
-//! What an assistant can search during one call: the attachments, and the files that don't fit into the prompt.
+//! The texts that an assistant can search during one call: the attachments, and the files that don't fit into the
+//! prompt.
 //!
-//! The texts are redacted, indexed in memory and gone with the call. Files that don't fit are read only if the assistant
-//! searches. Large folders are read only as far as the index has room; the other files are listed as left out. From the
-//! first search until the call ends, a separate thread embeds more of the texts for the next search.
+//! The texts are redacted, indexed in memory and dropped at the end of the call. Files that don't fit are read only if
+//! the assistant searches. Large folders are read only as far as the index has room, and the other files are listed as
+//! left out. From the first search until the call ends, a separate thread embeds more of the texts for the next search.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,22 +31,22 @@ use tiro_text::tokens;
 /// The name of the function.
 const NAME: &str = "search_session_attachments";
 
-/// How many passages a search returns at most.
+/// The maximum number of passages that a search returns.
 const MOST_HITS: usize = 8;
 
-/// The most tokens of a result, if there is room for as many.
+/// The maximum number of tokens of a result, if there is enough room.
 const MOST_TOKENS: usize = 4000;
 
-/// How many lines are read if a call names no last line. Arbitrary.
+/// The number of lines that are read if a call names no last line. Arbitrary.
 const LINES: usize = 200;
 
-/// How many of the paths that are left out of the search are named. Arbitrary.
+/// The maximum number of paths left out of the search that are named. Arbitrary.
 const NAMED: usize = 5;
 
-/// How long a search may take to embed the texts that it compares.
+/// The longest time that a search may take to embed the texts that it compares.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// How long the thread in the background embeds before it looks whether the call ended.
+/// The time that the background thread embeds before it checks whether the call has ended.
 const STEP: Duration = Duration::from_millis(200);
 
 /// The texts of a call.
@@ -53,11 +54,11 @@ const STEP: Duration = Duration::from_millis(200);
 pub struct Attached {
     /// The names of the attachments, each with a description.
     listing: Vec<(String, String)>,
-    /// Their texts, until the index has them.
+    /// The texts of the attachments, until they are moved to the index.
     texts: Mutex<Vec<Source>>,
-    /// The attachments for which there is no room.
+    /// The attachments that don't fit into the index.
     left_out: Vec<LeftOut>,
-    /// The attachments that the budget of the call did not reach.
+    /// The documents among the attachments that were not read because the call's budget was used up.
     unreached: Option<Skipped>,
     overflow: Vec<FoundFile>,
     reader: Option<Arc<FileReader>>,
@@ -71,7 +72,7 @@ pub struct Attached {
 }
 
 impl Attached {
-    /// Reads the attachments that `paths` lead to. Files that can't be read are listed in the receipt.
+    /// Reads the attachments at `paths`. Files that can't be read are listed in the receipt.
     pub async fn read(
         reader: &Arc<FileReader>,
         paths: &[String],
@@ -111,7 +112,7 @@ impl Attached {
         &self.listing
     }
 
-    /// Adds the files that don't fit. They are read by `reader` when the index is made.
+    /// Adds the files that don't fit into the prompt. `reader` reads them when the index is made.
     pub fn add_overflow(
         &mut self,
         plan: &Plan,
@@ -122,7 +123,7 @@ impl Attached {
         self.reader = Some(reader);
     }
 
-    /// Returns the attachments that the budget of the call did not reach.
+    /// Returns the documents among the attachments that were not read because the call's budget was used up.
     pub fn unreached(&self) -> Option<&Skipped> {
         self.unreached.as_ref()
     }
@@ -137,7 +138,7 @@ impl Attached {
         self.unread.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Returns the index, which the first call makes.
+    /// Returns the index. The first call makes it.
     fn index(&self) -> &Index {
         self.index.get_or_init(|| {
             let mut sources = std::mem::take(&mut *self.texts.lock().unwrap_or_else(PoisonError::into_inner));
@@ -160,14 +161,14 @@ impl Attached {
         })
     }
 
-    /// Embeds the index until the call ends. Only the first call does something.
+    /// Embeds the texts of the index until the call ends. Only the first call of this function has an effect.
     fn work_ahead(&self, embedder: Option<&Embedder>) {
         let Some(embedder) = embedder.filter(|_| !self.is_ahead.swap(true, Ordering::Relaxed)) else {
             return;
         };
         let index = self.index();
         loop {
-            // A search itself embeds the texts that it needs, so an error shows there.
+            // A search embeds the texts that it needs, so an error is reported there.
             let pending = index.embed_some(embedder, 1, STEP).unwrap_or(0);
             if pending == 0 || self.has_ended.load(Ordering::Relaxed) {
                 break;
@@ -175,12 +176,12 @@ impl Attached {
         }
     }
 
-    /// Ends the work in the background.
+    /// Ends the work in the background thread.
     pub fn end(&self) {
         self.has_ended.store(true, Ordering::Relaxed);
     }
 
-    /// Answers a call of the function.
+    /// Answers a call of the search function.
     fn answer(&self, arguments: &Value, most: usize, embedder: Option<&Embedder>) -> Result<Returned> {
         let text = |name: &str| {
             arguments.get(name).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty())
@@ -217,19 +218,19 @@ fn returned(text: String, files: impl IntoIterator<Item = String>) -> Returned {
     Returned { text, sources: sources.each_once() }
 }
 
-/// The files that were not taken.
+/// The files that were not added to the index.
 #[derive(Default)]
 struct Outcome {
     /// The files that could not be read, as the receipt shows them.
     skipped: Vec<Skipped>,
-    /// Those without room.
+    /// The files for which the index has no room.
     left_out: Vec<LeftOut>,
-    /// The documents that the budget of the call did not reach.
+    /// The documents that were not read because the call's budget was used up.
     unreached: Option<Skipped>,
 }
 
-/// Reads `files` and gives their copies to `take`, in order, as long as the texts have at most `room` bytes. Texts for
-/// which there is no room are not kept. If the size of a file shows that there is none, the file is not read.
+/// Reads `files` and passes their copies to `take`, in order, as long as the texts have at most `room` bytes. Texts for
+/// which there is no room are dropped. A file whose size already shows that there is no room is not read.
 fn copies(
     reader: &FileReader,
     files: Vec<FoundFile>,
@@ -263,7 +264,7 @@ fn copies(
     outcome
 }
 
-/// Returns the files without room, as the receipt shows them.
+/// Returns the files for which the index has no room, as the receipt shows them.
 fn without_room(left_out: &[LeftOut]) -> Option<Skipped> {
     let named: Vec<&str> = left_out.iter().take(NAMED).map(|left| left.name.as_str()).collect();
     let more = match left_out.len() - named.len() {
@@ -276,7 +277,7 @@ fn without_room(left_out: &[LeftOut]) -> Option<Skipped> {
     })
 }
 
-/// Returns what the assistant is told about the function.
+/// Returns the description of the function for the assistant.
 pub fn function() -> Function {
     Function {
         name: NAME.to_owned(),
@@ -295,7 +296,7 @@ pub fn function() -> Function {
     }
 }
 
-/// Returns the function with its implementation. `None` if there is nothing to search.
+/// Returns the function with its implementation. Returns `None` if there is nothing to search.
 pub async fn search(engine: &Arc<Engine>, attached: &Arc<Attached>) -> Result<Option<Callable>> {
     if attached.is_empty() {
         return Ok(None);

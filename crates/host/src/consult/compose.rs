@@ -1,4 +1,4 @@
-//! Puts a prompt together: plans what is sent, and makes the blocks of a turn.
+//! Puts a prompt together: plans which files are sent, and makes the blocks of a turn.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -15,15 +15,16 @@ use tiro_files::FoundFile;
 use tiro_inline::{FileState, Full, INSTRUCTIONS, Plan, Room, Said, Seen, Sending, Why, plan};
 use tiro_text::tokens;
 
-/// A plan that fits, and the earlier exchanges of its prompt if it begins a new epoch.
+/// A plan that fits into the window, and the earlier exchanges of the prompt if it begins a new epoch.
 pub(super) struct Planned {
     /// The plan.
     pub plan: Plan,
-    /// The earlier exchanges, without what belonged to single calls.
+    /// The earlier exchanges, without content that belonged only to single calls.
     pub history: Vec<Block>,
 }
 
-/// Plans the turn. If the prompt doesn't fit, the history is shortened first, then files move.
+/// Plans the turn. If the prompt doesn't fit, first the history is shortened, and then files are moved out of the
+/// prompt.
 pub(super) fn planned(
     thread: &Thread,
     seen: &[Seen],
@@ -80,7 +81,8 @@ pub(super) fn planned(
     .hint("shorten `instructions` or attach long text as a file; or begin a new `session_id`; or reset this thread with reset_session"))
 }
 
-/// Returns the blocks for what is sent about files, and the copies of files of which only the changes are sent.
+/// Returns the blocks that are sent for files. For files of which only the changes are sent, also returns the whole
+/// copies.
 pub(super) async fn file_blocks(
     reader: &Arc<FileReader>,
     project: &OpenProject,
@@ -123,8 +125,8 @@ pub(super) async fn file_blocks(
     Ok((blocks, copies))
 }
 
-/// Returns the whole text of a file that was not kept: the stored copy if it is still current, otherwise the file as it is
-/// now.
+/// Returns the whole text of a file that was not kept in memory. This is the stored copy if it is still current,
+/// otherwise the present content of the file.
 async fn whole(
     reader: &Arc<FileReader>,
     found: Option<&FoundFile>,
@@ -153,8 +155,9 @@ async fn whole(
     Ok(copy.text)
 }
 
-/// Returns the note about files that are searched instead, if the assistant doesn't know the note yet. The note names
-/// all of these files if they are not the same as before, otherwise those that changed since the last turn.
+/// Returns the note about files that are searched and not sent, unless the assistant already knows the note. If these
+/// files are not the same as before, the note names all of them. Otherwise it names those that changed since the last
+/// turn.
 pub(super) fn overflow_note(thread: &Thread, plan: &Plan, is_new_epoch: bool) -> Option<Block> {
     let turn = thread.turns + 1;
     if has_other_overflow(thread, plan) || (is_new_epoch && !plan.overflow.is_empty()) {
@@ -177,7 +180,7 @@ pub(super) fn overflow_note(thread: &Thread, plan: &Plan, is_new_epoch: bool) ->
     notes::changed(&changed).map(|note| notes::block(turn, Part::Note, note))
 }
 
-/// Returns whether other files are searched than in the turn before.
+/// Returns whether the searched files are not the same as in the previous turn.
 pub(super) fn has_other_overflow(thread: &Thread, plan: &Plan) -> bool {
     let was = |entry: &&LedgerEntry| entry.place == FilePlace::Overflow && !entry.is_removed;
     let before = thread.ledger.iter().filter(was).map(|entry| entry.path.as_str());

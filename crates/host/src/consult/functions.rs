@@ -1,7 +1,8 @@
 //! The functions that an assistant may call while it is consulted.
 //!
-//! The functions of a round run at the same time, each with a deadline. A call that fails gets an error as its result, so
-//! the assistant can go on, and the receipt lists it for the caller. The same call is not run twice in a turn.
+//! The functions of a round run at the same time, each with a deadline. If a call fails, its result is an error, so
+//! that the assistant can continue, and the receipt lists the failure for the caller. The same call is not run twice in
+//! a turn.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,39 +17,40 @@ use tiro_redact::Redactor;
 use tiro_store::Sources;
 use tiro_text::tokens;
 
-/// How long a function may take.
+/// The longest time that a function may take.
 const DEADLINE: Duration = Duration::from_secs(20);
 
-/// How many calls of one round are run. Arbitrary: more than models make on purpose.
+/// The maximum number of calls in one round that are run. Arbitrary: more than models make on purpose.
 const MOST_CALLS: usize = 8;
 
 /// The longest description of a call in the receipt, in bytes. Arbitrary.
 const SHOWN: usize = 200;
 
-/// The longest name of a function, as services accept it.
+/// The longest name of a function that services accept, in bytes.
 const LONGEST_NAME: usize = 64;
 
-/// Stands in place of a name that no function can have, or that contains a secret.
+/// Replaces a name that no function can have, or that contains a secret.
 const UNKNOWN: &str = "unknown_function";
 
-/// What a function returned.
+/// The result of a function.
 #[derive(Clone, Debug, Default)]
 pub struct Returned {
     /// The text for the assistant.
     pub text: String,
-    /// The memories and files whose content is in it.
+    /// The memories and files whose content is in the text.
     pub sources: Sources,
 }
 
-/// The result of a function, while it is made. Dropping it stops the work at its next await.
+/// The running work of a function. Dropping it stops the work at its next await.
 pub type Working = std::pin::Pin<Box<dyn Future<Output = Result<Returned>> + Send>>;
 
 /// A function with its implementation.
 #[derive(Clone)]
 pub struct Callable {
-    /// What the assistant is told.
+    /// The description for the assistant.
     pub function: Function,
-    /// Runs it. The arguments are as the model wrote them. `most` is the number of tokens that the result may have.
+    /// Runs the function. The arguments are as the model wrote them. `most` is the maximum number of tokens of the
+    /// result.
     pub run: Arc<dyn Fn(Value, usize) -> Working + Send + Sync>,
 }
 
@@ -57,16 +59,16 @@ pub struct Callable {
 pub struct Ran {
     /// The name of the function.
     pub function: String,
-    /// What it was asked: the query or the arguments, redacted and shortened.
+    /// The query or the arguments of the call, redacted and shortened.
     pub about: String,
-    /// The tokens of its result.
+    /// The number of tokens of the result.
     pub tokens: usize,
-    /// Why it failed, if it did.
+    /// The error, if the call failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
-/// The functions of a turn, and what they returned so far.
+/// The functions of a turn, and their results so far.
 pub struct Functions {
     callables: Vec<Callable>,
     redactor: Redactor,
@@ -78,18 +80,18 @@ pub struct Functions {
 }
 
 impl Functions {
-    /// Returns the functions of a turn. Arguments are redacted by `redactor` before the receipt shows them.
+    /// Returns the functions of a turn. `redactor` redacts arguments before the receipt shows them.
     pub fn new(callables: Vec<Callable>, redactor: Redactor) -> Functions {
         Functions { callables, redactor, done: HashMap::new(), ran: Vec::new(), sources: Sources::default() }
     }
 
-    /// Returns what the assistant is told about the functions.
+    /// Returns the descriptions of the functions for the assistant.
     pub fn offered(&self) -> Vec<Function> {
         self.callables.iter().map(|callable| callable.function.clone()).collect()
     }
 
-    /// Replaces the names of functions that contain a secret or are no names, because they are sent again with the results
-    /// and shown in the receipt: a name with spaces or line feeds could pass for Tiro's own words there.
+    /// Replaces names of functions that contain a secret or are invalid. The names are sent again with the results and
+    /// shown in the receipt, where a name with spaces or line feeds could be mistaken for Tiro's own words.
     pub fn clean(&self, reply: &mut Reply) {
         for call in &mut reply.calls {
             if is_name(&call.name) && self.redactor.redact(&call.name).found.is_empty() {
@@ -132,7 +134,7 @@ impl Functions {
         turns
     }
 
-    /// Returns the work of a call, or of the error that is its result.
+    /// Returns the running work of a call. If the call is invalid, the result of this work is an error.
     fn begin(&mut self, call: &Call, place: usize, share: usize) -> Working {
         let fails = |error: Error| -> Working { Box::pin(async { Err(error) }) };
         let Some(callable) = self.callables.iter().find(|each| each.function.name == call.name) else {
@@ -158,7 +160,7 @@ impl Functions {
         self.done.insert(key, next);
         let work = (callable.run)(call.arguments.clone(), share);
         let handle = tokio::runtime::Handle::current();
-        // Functions block their thread while they wait for SQLite or the encoder, so each gets its own.
+        // Functions block their thread while they wait for SQLite or the encoder, so each function gets its own thread.
         let thread =
             tokio::task::spawn_blocking(move || handle.block_on(tokio::time::timeout(DEADLINE, work)));
         Box::pin(async move {
@@ -188,7 +190,7 @@ impl Functions {
     }
 }
 
-/// Returns whether `name` has the form of a function's name, as services demand it.
+/// Returns whether services accept `name` as the name of a function.
 fn is_name(name: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     !name.is_empty() && name.len() <= LONGEST_NAME && name.chars().all(is_plain)

@@ -1,7 +1,7 @@
-//! The earlier exchanges of a thread: which of them a prompt repeats, and what stands in place of the others.
+//! Decides which earlier exchanges of a thread a prompt repeats, and makes a summary that replaces the others.
 //!
-//! Exchanges are repeated word for word as long as they fit. If they don't fit, the oldest are replaced by a summary that
-//! quotes them. The replaced exchanges stay in the project's memory, where the assistant can search them.
+//! Exchanges are repeated word for word as long as they fit. If they don't fit, a summary that quotes the oldest
+//! exchanges replaces them. The replaced exchanges stay in the project's memory, where the assistant can search them.
 
 use super::notes;
 use crate::tuning::{OTHERS_TOKENS, SHORTENED_SHARE, SHORTENED_TOKENS};
@@ -15,19 +15,20 @@ use tiro_text::tokens;
 /// The maximum number of tokens around the text of an opening.
 const FRAME_TOKENS: usize = 80;
 
-/// Returns the blocks that a new epoch takes over: everything that is not about files or about a single call.
+/// Returns the blocks that a new epoch takes over. These are all blocks that are not about files or about a single
+/// call.
 pub fn kept(blocks: &[Block]) -> Vec<Block> {
     let stays = |block: &&Block| matches!(block.part, Part::Opening | Part::Question | Part::Answer);
     blocks.iter().filter(stays).cloned().collect()
 }
 
-/// Returns the tokens of `blocks` that are not about files.
+/// Returns the number of tokens of those `blocks` that are not about files.
 pub fn tokens_of(blocks: &[Block]) -> usize {
     blocks.iter().filter(|block| block.path.is_none()).map(|block| block.tokens as usize).sum()
 }
 
-/// Returns `blocks` with the oldest turns replaced by a summary, so that they take at least `over` tokens less, if that is
-/// possible. Also returns the last turn that was replaced; `None` if there is none.
+/// Returns `blocks` with the oldest turns replaced by a summary. The result has at least `over` tokens less, if this is
+/// possible. Also returns the number of the last replaced turn, or `None` if no turn was replaced.
 pub fn shortened(blocks: &[Block], over: usize, key: &[u8; 32]) -> (Vec<Block>, Option<u32>) {
     let mut turns: Vec<u32> = blocks.iter().map(|block| block.turn).collect();
     turns.dedup();
@@ -60,7 +61,8 @@ pub fn shortened(blocks: &[Block], over: usize, key: &[u8; 32]) -> (Vec<Block>, 
     (blocks, Some(last))
 }
 
-/// Returns the block as a source, with the number of its turn; `None` if it is neither a question nor an answer.
+/// Returns the block as a source, with the number of its turn. Returns `None` if the block is neither a question nor an
+/// answer.
 fn said(block: &Block) -> Option<Source<'_>> {
     match block.part {
         Part::Question => Some(source(block.turn, Role::User, text(block))),
@@ -69,14 +71,14 @@ fn said(block: &Block) -> Option<Source<'_>> {
     }
 }
 
-/// Returns what an opening quotes, without its frames; `None` if the block is no opening.
+/// Returns the text that an opening quotes, without its frames. Returns `None` if the block is not an opening.
 fn quoted(block: &Block) -> Option<String> {
     let is_frame = |line: &&str| line.starts_with('[') && line.ends_with(']');
     let lines = || text(block).lines().filter(|line| !is_frame(line)).collect::<Vec<_>>();
     (block.part == Part::Opening).then(|| lines().join("\n"))
 }
 
-/// Returns the block that tells an assistant what others said in the session, in short.
+/// Returns a block with a short version of what other assistants said in the session.
 pub fn others(turn: u32, exchanges: &[Exchange], key: &[u8; 32]) -> Option<Block> {
     let share = OTHERS_TOKENS / exchanges.len().max(1);
     let mut said = String::new();
@@ -90,7 +92,7 @@ pub fn others(turn: u32, exchanges: &[Exchange], key: &[u8; 32]) -> Option<Block
     (!said.is_empty()).then(|| notes::block(turn, Part::Opening, format!("{line}{said}")))
 }
 
-/// Returns `text` if it has at most `most` tokens, otherwise whole sentences of it.
+/// Returns `text` if it has at most `most` tokens, otherwise only some whole sentences of it.
 pub fn in_short(role: Role, text: &str, most: usize) -> String {
     if tokens::truncate(text, most).len() == text.len() {
         return text.trim().to_owned();
@@ -98,8 +100,8 @@ pub fn in_short(role: Role, text: &str, most: usize) -> String {
     sentences(&[source(0, role, text)], most)
 }
 
-/// Returns whole sentences of `sources` with at most `most` tokens. If there are none to quote, such as in code, returns how
-/// the sources begin.
+/// Returns whole sentences of `sources` with at most `most` tokens. If no sentence can be quoted, as in code, returns
+/// the beginnings of the sources.
 fn sentences(sources: &[Source], most: usize) -> String {
     let summary = summarize::extract(sources, Level::Detailed, most, "", &tokens::count).text;
     if !summary.is_empty() && !summary.starts_with(NO_SENTENCE) {

@@ -1,4 +1,4 @@
-//! The lease of a thread: only one call at a time may add to it, in all processes.
+//! The lease of a thread. In all processes together, only one call at a time may add to the thread.
 
 use crate::ask::Lease;
 use crate::engine::Engine;
@@ -15,8 +15,8 @@ pub async fn take<'a>(engine: &Engine, project: &'a OpenProject, name: &ThreadNa
     lease.ok_or_else(|| busy(name))
 }
 
-/// Returns the error for a session without a thread, or without a thread with `assistant`: that the first answer of the
-/// thread is not there yet, or that there is no such thread.
+/// Returns the error for a missing thread. The error says either that the first answer of the thread with `assistant`
+/// is not there yet, or that the session has no such thread.
 pub async fn missing(
     engine: &Engine,
     project: &OpenProject,

@@ -1,8 +1,9 @@
-//! Looks at the files of a thread: which are new, which changed since they were sent, and which are gone.
+//! Looks at the files of a thread, and finds which are new, which have changed since they were sent, and which are
+//! gone.
 //!
-//! A file that looks as the ledger says is not read. All others are read, redacted and counted, on all cores and beside the
-//! call, so that the call can be cancelled meanwhile. Texts are kept only as far as they may be sent, so that a folder of a
-//! gigabyte takes no more memory than a window.
+//! If the size and times of a file are the same as in the ledger, the file is not read. All other files are read,
+//! redacted and counted on all cores, and on other threads than the call, so that the call can be cancelled at any
+//! time. A text is kept in memory only if it may be sent. So a folder of a gigabyte takes no more memory than a window.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -22,29 +23,30 @@ use tiro_inline::{FileState, Seen};
 use tiro_redact::{self, Redactor};
 use tiro_text::tokens;
 
-/// How many bytes of files are read before their tokens are looked up. Arbitrary: small against the memory of a process.
+/// The number of bytes of files that are read before their tokens are counted. Arbitrary: little compared with the
+/// memory of a process.
 const BATCH: u64 = 8 << 20;
 
-/// How many bytes of texts are kept for a prompt. Arbitrary: more than a window takes.
+/// The number of bytes of texts that are kept for a prompt. Arbitrary: more than the largest window.
 const MOST_KEPT: usize = 24 << 20;
 
-/// How many bytes of files are read in a call. Arbitrary: more than windows take a hundred times over, and read within a
-/// minute.
+/// The maximum number of bytes of files that are read in a call. Arbitrary: a hundred times a large window, and read
+/// within a minute.
 const MOST_READ: u64 = 1 << 30;
 
-/// What reads files.
+/// Reads files of the project.
 pub struct FileReader {
     /// The path policy.
     pub roots: Roots,
-    /// How much is read.
+    /// The limits of what is read.
     pub limits: Limits,
-    /// What extracts the text of documents.
+    /// Extracts the text of documents.
     pub extractor: Extractor,
-    /// What the documents of the call may take; it ends with the call.
+    /// The budget for the documents of the call. It ends with the call.
     pub budget: Budget,
     /// Replaces secrets.
     pub redactor: Redactor,
-    /// The time, in nanoseconds since 1970.
+    /// The current time, in nanoseconds since 1970.
     pub now_ns: i64,
     /// Whether nothing is stored, not even counts of tokens.
     pub only_looks: bool,
@@ -52,17 +54,17 @@ pub struct FileReader {
 
 /// A file that was read and redacted.
 pub struct Copy {
-    /// See [`LedgerEntry::stat`].
+    /// The file's size and times, see [`LedgerEntry::stat`].
     pub stat: Option<Stat>,
-    /// See [`LedgerEntry::raw`].
+    /// The hash of the file, see [`LedgerEntry::raw`].
     pub raw: ContentHash,
-    /// See [`LedgerEntry::sent`].
+    /// The hash of the redacted text, see [`LedgerEntry::sent`].
     pub sent: ContentHash,
     /// The redacted text.
     pub text: String,
-    /// How many secrets were replaced.
+    /// The number of secrets that were replaced.
     pub redacted: usize,
-    /// What the text doesn't show of the file.
+    /// Notes about parts of the file that the text doesn't show.
     pub notes: Vec<String>,
 }
 
@@ -71,20 +73,20 @@ pub struct Copy {
 pub struct Looked {
     /// The files of the ledger and of the call, by path.
     pub seen: Vec<Seen>,
-    /// How to read them.
+    /// The places of these files, from which they are read.
     pub found: BTreeMap<String, FoundFile>,
-    /// What was left out.
+    /// The paths that were left out.
     pub skipped: Vec<Skipped>,
-    /// The documents that the budget of the call did not reach.
+    /// The documents that were not read because the call's budget was used up.
     pub unreached: Option<Skipped>,
-    /// How many secrets were replaced, by path.
+    /// The number of replaced secrets in each file, keyed by path.
     pub redacted: BTreeMap<String, usize>,
-    /// Remarks, each a sentence without a full stop.
+    /// Remarks, each of which is a sentence without a full stop.
     pub notices: Vec<String>,
 }
 
 impl FileReader {
-    /// Finds the files that `paths` lead to.
+    /// Finds the files at `paths`. A path may also lead to a folder.
     pub fn gather(&self, paths: &[String]) -> Gathered {
         gather(&self.roots, paths, &self.limits, &self.budget)
     }
@@ -112,7 +114,7 @@ impl FileReader {
     }
 }
 
-/// Looks at the files of `thread` and at those that `context` and `priority` lead to.
+/// Looks at the files of `thread` and at the files to which `context` and `priority` lead.
 pub async fn look(
     reader: &Arc<FileReader>,
     project: &OpenProject,
@@ -168,8 +170,8 @@ pub async fn look(
     Ok(looked)
 }
 
-/// Finds the files that `priority` leads to, and those that `context` and `priority` lead to. Files that look as the ledger
-/// says are not opened.
+/// Finds the files of `priority`, and the files of `context` and `priority` together. A file whose size and times are
+/// the same as in the ledger is not opened.
 async fn find(
     reader: &Arc<FileReader>,
     ledger: &[LedgerEntry],
@@ -191,7 +193,7 @@ async fn find(
 
 type Outcome = Result<(FileState, usize, Vec<String>), Refusal>;
 
-/// Reads `changed`, and returns the state of each by path.
+/// Reads the files `changed`. Returns the state of each, keyed by path.
 async fn read(
     reader: &Arc<FileReader>,
     project: &OpenProject,
@@ -234,11 +236,11 @@ async fn read(
     Ok(outcomes)
 }
 
-/// Files with their copies, by path.
+/// Files with their copies, with the path first.
 type Copies = Vec<(String, Result<Copy, Refusal>)>;
 
-/// Reads the files of a batch. Also returns the tokens of each copy, by the hash of its text; those of texts that were
-/// counted before are looked up.
+/// Reads the files of a batch. Also returns the number of tokens of each copy, keyed by the hash of its text. If a text
+/// was counted before, its stored number is used.
 async fn read_and_count(
     reader: &Arc<FileReader>,
     project: &OpenProject,
@@ -260,7 +262,7 @@ async fn read_and_count(
         let new: Vec<&Copy> = copied.filter(|copy| !known.contains_key(&copy.sent)).collect();
         let counted = on_all_cores(&new, |copy| {
             let count = || (copy.sent, u32::try_from(tokens::count(&copy.text)).unwrap_or(u32::MAX));
-            // Nobody waits for the rest.
+            // If the call has ended, nobody waits for the remaining counts.
             (!budget.has_ended()).then(count)
         });
         let counted: Vec<(ContentHash, u32)> = counted.into_iter().flatten().collect();
@@ -274,7 +276,7 @@ async fn read_and_count(
     Ok((copies, counts))
 }
 
-/// Returns why a file of the ledger was not found.
+/// Returns the reason why a file of the ledger was not found.
 fn gone(roots: &Roots, path: &str) -> String {
     match roots.resolve(path) {
         Ok(PathTarget::File(_)) => "it is no longer part of the context".to_owned(),
@@ -335,7 +337,7 @@ fn check_size(files: &[FoundFile]) -> Result<()> {
     Err(Error::new(Kind::Limit, message).hint(Cut::Deadline.way_out()))
 }
 
-/// Returns how many of `files` are read at once.
+/// Returns how many of `files` are read in one batch.
 pub(super) fn batch(files: &[FoundFile]) -> usize {
     let mut bytes = 0;
     files
@@ -348,7 +350,8 @@ pub(super) fn batch(files: &[FoundFile]) -> usize {
         .count()
 }
 
-/// The documents that the budget of a call did not reach. There can be thousands, so they are reported together.
+/// The documents that were not read because the call's budget was used up. There can be thousands, so they are reported
+/// together.
 #[derive(Default)]
 pub(super) struct Unreached {
     paths: Vec<String>,
@@ -356,7 +359,8 @@ pub(super) struct Unreached {
 }
 
 impl Unreached {
-    /// Takes the file if the budget did not reach it; otherwise returns it as the receipt shows it.
+    /// If the budget was used up before this file, keeps the file and returns `None`. Otherwise returns the file as the
+    /// receipt shows it.
     pub fn or_skipped(&mut self, path: String, why: Refusal) -> Option<Skipped> {
         let Refusal::Budget(exhausted) = why else { return Some(Skipped { path, why: said(why) }) };
         self.paths.push(path);
@@ -364,7 +368,8 @@ impl Unreached {
         None
     }
 
-    /// Returns them as the receipt shows them, if there are any: how many, and the first of them.
+    /// Returns all kept documents as one entry of the receipt, with their number and the first path. Returns `None` if
+    /// there are none.
     pub fn into_skipped(self) -> Option<Skipped> {
         let why = Refusal::Budget(self.why?);
         match &self.paths[..] {
@@ -378,7 +383,7 @@ impl Unreached {
     }
 }
 
-/// Returns what was left out, as the receipt shows it.
+/// Returns the paths that were left out, as the receipt shows them.
 pub(super) fn skipped(gathered: &Gathered) -> Vec<Skipped> {
     let refused =
         gathered.refused.iter().map(|refused| Skipped { path: refused.path.clone(), why: said(refused.why) });

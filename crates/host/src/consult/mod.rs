@@ -1,10 +1,10 @@
 //! Consults an assistant in a thread.
 //!
-//! [`consult`] tells the story of a call: it takes the thread's lease, looks at the files, plans what is sent, asks, runs
-//! the functions that the assistant calls, and records the turn. A turn is recorded only after the provider has accepted
-//! the prompt, and in one transaction. If anything fails before that, the thread is as it was.
+//! [`consult`] shows the steps of a call. It takes the thread's lease, looks at the files, plans which content is sent,
+//! asks, runs the functions that the assistant calls, and records the turn. A turn is recorded in one transaction, and
+//! only after the provider has accepted the prompt. If anything fails before that, the thread is unchanged.
 //!
-//! The caller gives the assistant its searches as functions, so an assistant can never do more than its caller.
+//! The caller passes its searches to the assistant as functions, so an assistant can never do more than its caller.
 
 mod attached;
 mod compose;
@@ -64,11 +64,11 @@ pub struct Question {
     pub instructions: String,
     /// Files and folders that stay in the thread.
     pub context: Vec<String>,
-    /// Files and folders that get their places before others.
+    /// Files and folders that get their places before other files.
     pub priority: Vec<String>,
     /// Files that can be searched during this call.
     pub attachments: Vec<String>,
-    /// Images that are shown with this message.
+    /// Images that are shown together with this message.
     pub images: Vec<String>,
     /// The form of the answer, in words.
     pub format: Option<String>,
@@ -82,7 +82,7 @@ pub struct Question {
     pub call_id: String,
     /// The branch and the commit that are checked out.
     pub head: (Option<String>, Option<String>),
-    /// Files of secrets that the user allowed on the terminal. No argument of a tool leads here.
+    /// Files of secrets that the user allowed on the terminal. Tools can't set this field.
     pub allowed: Vec<String>,
     /// Whether the question is only prepared, and nothing is stored.
     pub is_preview: bool,
@@ -95,24 +95,24 @@ pub struct Consulted {
     pub answer: String,
     /// The model that answered.
     pub model: String,
-    /// What was sent and what it cost.
+    /// The receipt, which lists what was sent and its cost.
     pub receipt: Receipt,
 }
 
-/// What the caller of a question gets to know while it waits.
+/// An event that is reported to the caller while it waits for the answer.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// What Tiro is doing.
+    /// A description of what Tiro is doing.
     Doing(String),
     /// A piece of the answer.
     Text(String),
 }
 
-/// Is told what happens.
+/// A function that is called with each event.
 pub type Listener = Arc<dyn Fn(Event) + Send + Sync>;
 
-/// Asks `assistant` the question, and records the turn. `callables` are the functions that it may call besides the search
-/// of attachments.
+/// Asks `assistant` the question, and records the turn. `callables` are the functions that the assistant may call in
+/// addition to the search of attachments.
 pub async fn consult(
     engine: &Arc<Engine>,
     caller: &WritingCaller,
@@ -130,7 +130,8 @@ pub async fn consult(
     outcome
 }
 
-/// Returns the recorded answer of the call, if there is one. If that call had other instructions, the receipt says so.
+/// Returns the recorded answer of the call, if there is one. If the recorded call had other instructions, the receipt
+/// says so.
 pub async fn recorded(project: &OpenProject, question: &Question) -> Result<Option<Consulted>> {
     let Question { name, call_id, .. } = question;
     let (store, scope) = (project.store.as_ref(), &project.scope);
@@ -150,7 +151,7 @@ pub async fn recorded(project: &OpenProject, question: &Question) -> Result<Opti
     Ok(Some(consulted))
 }
 
-/// Returns the notice that the recorded answer is not an answer to the instructions of this call.
+/// Returns the notice that the recorded answer belongs to other instructions than those of this call.
 pub fn other_instructions(call_id: &str) -> String {
     format!(
         "call `{call_id}` was made before with other instructions, and this is its answer; what you ask now was not sent: \
@@ -202,7 +203,7 @@ async fn ask_and_record(
     }
     prepared.attached.end();
     let mut answered = asked.map_err(|error| unrecorded(error, &bill))?;
-    // The answer is returned, stored and sent again in the same words.
+    // The redacted answer is used everywhere, so that the answer is returned, stored and sent again in the same words.
     answered.text = engine.begin_installation().await?.redactor.redact(&answered.text).text.into_owned();
     let own_ms = || began.elapsed().saturating_sub(answered.waited).as_millis() as u64;
     let mut receipt = complete(&prepared, question, &answered, functions, &bill);
@@ -226,7 +227,7 @@ async fn ask_and_record(
             recorded.evicted
         )),
         Ok(_) => {}
-        // The answer was paid for, so it is returned even if it could not be stored.
+        // The answer was paid for, so it is returned even if the turn could not be stored.
         Err(error) => receipt.notices.push(format!(
             "the turn could not be recorded, so the thread is as before and the next call sends the files again: {}",
             error.with_hint()
@@ -242,11 +243,11 @@ struct Ready {
     functions: Functions,
     /// The request of the first round.
     request: Request,
-    /// Ends the budget of the call's documents when it is dropped.
+    /// Ends the call's budget for documents when it is dropped.
     ends: Ending,
 }
 
-/// Prepares `question`; sends and records nothing.
+/// Prepares `question`. Sends and records nothing.
 async fn ready(
     engine: &Arc<Engine>,
     project: &OpenProject,
@@ -270,17 +271,17 @@ async fn ready(
     Ok(Ready { prepared, functions, request, ends })
 }
 
-/// What asking a question would send.
+/// The preview of a question.
 pub struct Previewed {
     /// The prepared turn, without its prompt.
     pub prepared: Prepared,
-    /// What the first request would send and cost.
+    /// The size and cost of the first request.
     pub foreseen: Foreseen,
     /// The functions that the assistant could call.
     pub functions: Vec<String>,
 }
 
-/// Returns what asking `question` would send. Sends and stores nothing.
+/// Returns the preview of `question`. Sends and stores nothing.
 pub async fn preview(
     engine: &Arc<Engine>,
     project: &OpenProject,
@@ -299,7 +300,7 @@ pub async fn preview(
     Ok(Previewed { prepared, foreseen, functions })
 }
 
-/// Returns the receipt of a turn that was answered, without Tiro's own time.
+/// Returns the receipt of an answered turn, without Tiro's own time.
 fn complete(
     prepared: &Prepared,
     question: &Question,
@@ -323,7 +324,7 @@ fn complete(
     receipt
 }
 
-/// Returns what the first request of a turn is for.
+/// Returns the purpose and the sources of the first request of a turn.
 fn matter(name: &ThreadName, sources: Sources) -> Matter {
     Matter {
         session: Some(name.session.as_str().to_owned()),
@@ -368,8 +369,8 @@ fn request(
     }
 }
 
-/// Returns a function that passes the pieces of an answer on, without secrets. Secrets that are split between two
-/// pieces are found too.
+/// Returns a function that passes on the pieces of an answer, without secrets. A secret that is split between two
+/// pieces is found too.
 fn told<'a>(listener: &Listener, stream: &'a Mutex<Stream>) -> impl Fn(&str) + Send + Sync + use<'a> {
     let listener = Arc::clone(listener);
     move |text: &str| {
@@ -385,7 +386,7 @@ fn told_functions(listener: &Listener) -> impl Fn(&[String]) + Send + Sync {
     move |names: &[String]| listener(Event::Doing(format!("it calls {}", names.join(", "))))
 }
 
-/// Returns the error of a call that was not recorded, with what was sent and paid for.
+/// Returns the error of a call that was not recorded, with what was sent and how much was paid.
 fn unrecorded(failed: Error, bill: &Bill) -> Error {
     let sent = bill.summed();
     failed.reworded(match sent.is_empty() {
@@ -407,20 +408,20 @@ fn spent(prepared: &Prepared, receipt: &Receipt, bill: &Bill) -> Spent {
     }
 }
 
-/// Files with their tokens.
+/// Files with their numbers of tokens.
 #[derive(Default)]
 pub struct CountedFiles {
-    /// The paths and the tokens of the redacted texts.
+    /// The path of each file, with the number of tokens of its redacted text.
     pub files: Vec<(String, usize)>,
-    /// What was left out.
+    /// The paths that were left out.
     pub skipped: Vec<Skipped>,
-    /// How many secrets are replaced in them.
+    /// The number of secrets that are replaced in these files.
     pub secrets: usize,
-    /// Remarks, each a sentence without a full stop.
+    /// Remarks, each of which is a sentence without a full stop.
     pub notices: Vec<String>,
 }
 
-/// Counts the tokens of the files that `paths` lead to, as they would be sent.
+/// Counts the tokens of the files at `paths`, as they would be sent.
 pub async fn count(
     engine: &Engine,
     project: &OpenProject,

@@ -1,4 +1,4 @@
-//! Notes in a prompt: what can be searched instead of read, and what is attached to a call.
+//! Makes the notes in a prompt. They list the files that can be searched, and the attachments of a call.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,13 @@ use tiro_base::humanize::thousands;
 use tiro_base::thread::{Block, BlockText, ContentHash, Part};
 use tiro_text::tokens;
 
-/// What an assistant is told if it has no file of the project.
+/// The note for an assistant that has no file of the project.
 pub const NO_FILES: &str = "[no files of the project were given to you so far; say which you need]\n";
 
-/// How many files a note names; the rest is counted by folder. Arbitrary.
+/// The maximum number of files that a note names. The other files are counted by folder. Arbitrary.
 const NAMED: usize = 60;
 
-/// How many folders a note names.
+/// The maximum number of folders that a note names.
 const FOLDERS: usize = 20;
 
 /// Returns the block of a text that is not about a single file, with its tokens.
@@ -23,7 +23,8 @@ pub fn block(turn: u32, part: Part, text: String) -> Block {
     Block { turn, part, path: None, tokens, text: BlockText::Blob(hash, Some(text)) }
 }
 
-/// Returns the note about the files that don't fit. `files` are paths with their tokens, in order.
+/// Returns the note about the files that don't fit into the prompt. `files` are their paths with their tokens, in
+/// order.
 pub fn overflow(files: &[(&str, u32)]) -> String {
     if files.is_empty() {
         return "[no files have to be searched any more]\n".to_owned();
@@ -35,7 +36,7 @@ pub fn overflow(files: &[(&str, u32)]) -> String {
     listed("not shown because they don't fit; search them with search_session_attachments", &named)
 }
 
-/// Returns a note about files: the first ones, each with a description, and how many more there are in each folder.
+/// Returns a note about files. It names the first files, each with a description, and counts the others by folder.
 fn listed(about: &str, files: &[(&str, String)]) -> String {
     let mut note = format!("[{about}:");
     for (path, described) in files.iter().take(NAMED) {
@@ -55,7 +56,7 @@ fn listed(about: &str, files: &[(&str, String)]) -> String {
     note + "]\n"
 }
 
-/// Returns the note that some of the files that are searched instead have changed.
+/// Returns the note that some of the searched files have changed.
 pub fn changed(paths: &[&str]) -> Option<String> {
     let named: Vec<_> = paths.iter().take(NAMED).map(|path| one_line(path)).collect();
     let more = if paths.len() > NAMED { format!(" and {} more", paths.len() - NAMED) } else { String::new() };
@@ -63,7 +64,7 @@ pub fn changed(paths: &[&str]) -> Option<String> {
         .then(|| format!("[changed since the last message, to be searched: {}{more}]\n", named.join(", ")))
 }
 
-/// Returns the note about attachments: each with a description, such as "12 pages, 3,100 tokens".
+/// Returns the note about attachments. Each has a description, such as "12 pages, 3,100 tokens".
 pub fn attached(attachments: &[(String, String)]) -> Option<String> {
     let files: Vec<(&str, String)> =
         attachments.iter().map(|(name, about)| (name.as_str(), about.clone())).collect();
@@ -71,12 +72,12 @@ pub fn attached(attachments: &[(String, String)]) -> Option<String> {
     (!files.is_empty()).then(|| listed(about, &files))
 }
 
-/// Returns the note about paths that the agent named and that lead to nothing that can be read, each with the reason.
+/// Returns the note about paths that the agent named but that can't be read, each with the reason.
 pub fn missing(paths: &[(&str, String)]) -> Option<String> {
     (!paths.is_empty()).then(|| listed("named by the agent, but not available to you", paths))
 }
 
-/// Returns the note about images that are shown with the message.
+/// Returns the note about images that are shown together with the message.
 pub fn images(names: &[String]) -> Option<String> {
     let names: Vec<_> = names.iter().map(|name| one_line(name)).collect();
     (!names.is_empty()).then(|| format!("[images shown with this message only: {}]\n", names.join(", ")))

@@ -1,4 +1,4 @@
-//! Prepares a turn: what the prompt contains, and what the thread has after the turn.
+//! Prepares a turn: makes the prompt, and determines the state of the thread after the turn.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ use tiro_redact::Redactor;
 use tiro_store::{Sources, TurnRow};
 use tiro_text::tokens;
 
-/// The tokens that count for an image. Most services count fewer for any image.
+/// The number of tokens that is counted for an image. Most services count fewer tokens for any image.
 const IMAGE_TOKENS: usize = 2000;
 
 /// A prepared turn.
@@ -35,33 +35,33 @@ pub struct Prepared {
     pub epoch: u32,
     /// Whether the turn begins the epoch.
     pub is_new_epoch: bool,
-    /// What is sent of the files.
+    /// The plan for sending files.
     pub plan: Plan,
-    /// The blocks to record before the question: the new ones, in a new epoch all of them.
+    /// The blocks to record before the question. In a new epoch, these are all blocks, otherwise only the new ones.
     pub blocks: Vec<Block>,
-    /// The copies of files of which only the changes are sent.
+    /// The whole copies of files of which only the changes are sent.
     pub copies: Vec<(ContentHash, String)>,
-    /// The paths that callers named as context so far.
+    /// The paths that callers have named as context so far.
     pub context: Vec<String>,
     /// The window, in o200k tokens.
     pub window: usize,
-    /// The prompt, which the request takes.
+    /// The prompt. The request takes it from here.
     pub said: Vec<Said>,
-    /// The images to show with the last message, which the request takes.
+    /// The images that are shown with the last message. The request takes them from here.
     pub images: Vec<tiro_files::Image>,
     /// The redacted instructions.
     pub instructions: String,
-    /// The most tokens of the answer, as the model counts them.
+    /// The maximum number of tokens of the answer, as the model counts them.
     pub most_output: usize,
-    /// The most tokens of the results of functions.
+    /// The maximum number of tokens of the results of functions.
     pub results_room: usize,
-    /// The tokens that the turn adds before the answer.
+    /// The number of tokens that the turn adds before the answer.
     pub appended: usize,
-    /// The tokens that it would add if all inline files were sent whole.
+    /// The number of tokens that the turn would add if all inline files were sent whole.
     pub whole: usize,
-    /// What the assistant can search during the call.
+    /// The texts that the assistant can search during the call.
     pub attached: Arc<Attached>,
-    /// The memories and files whose content the prompt has.
+    /// The memories and files whose content is in the prompt.
     pub sources: Sources,
     /// The receipt so far.
     pub receipt: Receipt,
@@ -102,7 +102,7 @@ pub async fn prepare(
     let fixed = system_tokens + asked + around + results_room;
     let room = room(&window, options, fixed, history::tokens_of(&thread.blocks));
     let Planned { mut plan, history } = planned(&thread, &looked.seen, room, &key, &mut receipt)?;
-    // If all files are sent at every call, those of earlier calls take no room.
+    // If all files are sent with every call, files of earlier calls take no room.
     let is_new_epoch = plan.new_epoch.is_some() || thread.epoch == 0 || !options.consult_stable_inline;
     let epoch = if is_new_epoch { thread.epoch + 1 } else { thread.epoch };
     receipt.notices.extend(about_window(assistant, &window).filter(|_| is_new_epoch));
@@ -115,7 +115,7 @@ pub async fn prepare(
     blocks.extend(tail);
     attached.add_overflow(&plan, &looked.found, reader);
 
-    // After a reset, the earlier exchanges stay, but what preceded them was removed.
+    // After a reset, the earlier exchanges stay, but the blocks before them were removed.
     let before = if is_new_epoch { &[] } else { thread.blocks.as_slice() };
     let last = earlier_turns.first().filter(|turn| turn.epoch == epoch);
     let unchanged =
@@ -152,7 +152,7 @@ pub async fn prepare(
     })
 }
 
-/// Returns the thread as stored. If all files are to be sent at every call, it is as if none had been sent.
+/// Returns the thread as it is stored. If all files are sent with every call, the thread is returned without its files.
 async fn thread(project: &OpenProject, question: &Question, options: &Options) -> Result<Thread> {
     let stored = project.store.thread(&project.scope, &question.name).await?.unwrap_or_default();
     Ok(match options.consult_stable_inline {
@@ -163,7 +163,8 @@ async fn thread(project: &OpenProject, question: &Question, options: &Options) -
     })
 }
 
-/// Returns the context of the thread with that of the question. After a reset, a question may name another context.
+/// Returns the context of the thread together with that of the question. After a reset, the context of a question
+/// replaces the earlier context.
 fn named(thread: &Thread, earlier_turns: &[TurnRow], question: &Question) -> Vec<String> {
     let is_reset = !earlier_turns.iter().any(|turn| turn.epoch == thread.epoch);
     let earlier = match is_reset && !question.context.is_empty() {
@@ -173,8 +174,8 @@ fn named(thread: &Thread, earlier_turns: &[TurnRow], question: &Question) -> Vec
     earlier.iter().chain(&question.context).chain(&question.priority).cloned().collect()
 }
 
-/// Returns the paths of `context` that stay in the thread, each once. A new path that leads to nothing is reported in this
-/// call, and not looked for again. They are stored, so none has a secret in a name.
+/// Returns the paths of `context` that stay in the thread, each once. A new path that leads to no file is reported in
+/// this call, and not searched for again. The paths are stored, so secrets in names are removed.
 fn lasting(context: Vec<String>, thread: &Thread, roots: &Roots) -> Vec<String> {
     let mut seen = HashSet::new();
     let is_known = |path: &String| thread.context.contains(path) || roots.resolve(path).is_ok();
@@ -182,9 +183,9 @@ fn lasting(context: Vec<String>, thread: &Thread, roots: &Roots) -> Vec<String> 
     known.filter(|path| seen.insert(path.clone())).collect()
 }
 
-/// Returns the notes about what belongs to this call only: attachments, images, named paths that were skipped, and
-/// documents that the budget did not reach. If the assistant has no file at all, a note says so once in a thread, and
-/// the receipt in each turn.
+/// Returns the notes that belong to this call only. They are about attachments, images, named paths that were skipped,
+/// and documents that were not read because the budget was used up. If the assistant has no file at all, a note says so
+/// once in a thread, and the receipt says so in each turn.
 fn of_this_call(
     thread: &Thread,
     attached: &Attached,
@@ -199,7 +200,7 @@ fn of_this_call(
     let named = receipt.skipped.iter().filter(|skipped| named.contains(&skipped.path));
     for Skipped { path, why } in looked.unreached.iter().chain(attached.unreached()).chain(named) {
         if !missing.iter().any(|(known, _)| known == path) {
-            // The way out is for the agent.
+            // The reason is cut before its advice, because the advice is meant for the agent.
             missing.push((path, why.split("; ").next().unwrap_or_default().to_owned()));
         }
     }
@@ -222,7 +223,7 @@ fn of_this_call(
     blocks
 }
 
-/// Returns the room of a prompt in which `fixed` tokens are needed besides files and the history.
+/// Returns the room of a prompt. `fixed` is the number of tokens that are needed in addition to files and the history.
 fn room(window: &Window, options: &Options, fixed: usize, history: usize) -> Room {
     let inline = match options.consult_inline_tokens {
         0 => usize::MAX,
@@ -244,7 +245,7 @@ fn without_place(looked: &Looked, plan: &Plan, is_fixed: bool) -> Option<String>
         .then(|| format!("{} stay to be searched, although they are named first: {why}", some(&first)))
 }
 
-/// Returns the notice that the window of the model is not known, or that the model counts tokens in another way.
+/// Returns the notice that the window of the model is unknown, or that the model counts tokens in another way.
 fn about_window(assistant: &Configured, window: &Window) -> Option<String> {
     let model = &assistant.provider.model;
     if !window.is_known {
@@ -261,7 +262,7 @@ fn about_window(assistant: &Configured, window: &Window) -> Option<String> {
     })
 }
 
-/// Returns the tokens of what the assistant is told about functions.
+/// Returns the number of tokens of the descriptions of functions.
 fn of_functions(callables: &[Callable]) -> usize {
     let attached = attached::function();
     let functions = callables.iter().map(|callable| &callable.function).chain([&attached]);
@@ -273,7 +274,7 @@ fn of_functions(callables: &[Callable]) -> usize {
         .sum()
 }
 
-/// Returns the redacted instructions, with the form of the answer.
+/// Returns the redacted instructions, with the wanted form of the answer.
 fn instructions(question: &Question, redactor: &Redactor, receipt: &mut Receipt) -> Result<String> {
     if question.instructions.trim().is_empty() {
         return Err(
@@ -287,8 +288,8 @@ fn instructions(question: &Question, redactor: &Redactor, receipt: &mut Receipt)
     Ok(text)
 }
 
-/// Returns the instructions as they are sent and stored: with the form of the answer, and redacted. Also returns how many
-/// secrets were replaced.
+/// Returns the instructions as they are sent and stored: redacted, and with the wanted form of the answer. Also returns
+/// the number of replaced secrets.
 pub(super) fn worded(question: &Question, redactor: &Redactor) -> (String, usize) {
     let mut text = question.instructions.trim().to_owned();
     if let Some(format) = question.format.as_deref().map(str::trim).filter(|format| !format.is_empty()) {
@@ -298,13 +299,13 @@ pub(super) fn worded(question: &Question, redactor: &Redactor) -> (String, usize
     (redacted.text.into_owned(), redacted.found.iter().map(|finding| finding.count).sum())
 }
 
-/// Returns the budget of the documents of a call that begins.
+/// Returns the budget for the documents of a new call.
 pub fn budget(options: &Options) -> Budget {
     let time = Duration::from_secs(options.files_documents_time_s);
     Budget::new(Allowance { time, documents: options.files_documents, ..Allowance::default() })
 }
 
-/// Returns the reader of the project's files in the call with `budget`. It reads a file of secrets only if the options
+/// Returns the reader of the project's files for the call with `budget`. A file of secrets is read only if the options
 /// or `question` allow the file.
 pub async fn reader(
     engine: &Engine,
@@ -318,7 +319,7 @@ pub async fn reader(
     let only_looks = question.is_some_and(|question| question.is_preview);
     let others: Vec<PathBuf> = options.files_roots.0.iter().map(PathBuf::from).collect();
     let own = vec![engine.config().data_dir.clone()];
-    // This is the user's own list of ignored files, even if the project's configuration names another list.
+    // These are the user's own list of ignored files, even if the project's configuration names another list.
     let (config, git_dir) = (engine.config(), project.root.join(".git"));
     let excludes = tiro_git::excludes(config.git_settings(), config.home.as_deref(), &git_dir);
     let roots = Roots::new(&project.root, &others, &own)?
@@ -350,9 +351,9 @@ fn add_looked(receipt: &mut Receipt, looked: &Looked) {
     receipt.notices.extend(looked.notices.iter().cloned());
 }
 
-/// Returns how many tokens of the prompt are the same as in the prompt of the last turn, which had `last` tokens. `before`
-/// are the blocks that the thread has: those of that prompt, its question and its answer. If a part of them was
-/// forgotten, only the tokens before that part are the same.
+/// Returns how many tokens of the prompt are the same as in the prompt of the last turn, which had `last` tokens.
+/// `before` are the blocks of the thread: the blocks of the last prompt, its question and its answer. If a part of them
+/// was forgotten, only the tokens before this part are the same.
 fn unchanged_prefix(before: &[Block], system: usize, last: usize) -> usize {
     let has_text = |block: &&Block| match &block.text {
         BlockText::Message(_, text) | BlockText::Blob(_, text) => text.is_some(),
@@ -365,7 +366,8 @@ fn unchanged_prefix(before: &[Block], system: usize, last: usize) -> usize {
     (system + tokens(&before[..kept])).min(last)
 }
 
-/// Returns what the model reported for the latest turns without functions, and what Tiro counted.
+/// Returns two numbers of tokens for each of the latest turns without functions: the number that the model reported,
+/// and the number that Tiro counted.
 fn reported(turns: &[TurnRow]) -> Vec<(u64, u64)> {
     let of = |row: &TurnRow| {
         let receipt: Receipt = serde_json::from_str(row.receipt.as_deref()?).ok()?;
@@ -375,8 +377,8 @@ fn reported(turns: &[TurnRow]) -> Vec<(u64, u64)> {
     turns.iter().filter_map(of).collect()
 }
 
-/// Returns the memories and files whose content `prompt` has, with the images that are shown beside it and what it quotes
-/// of `others`.
+/// Returns the memories and files whose content is in `prompt`. Images that are shown with the prompt, and the sources
+/// of quotations from `others`, are included.
 fn sources<'a>(prompt: impl Iterator<Item = &'a Block>, images: &[String], others: Sources) -> Sources {
     let mut sources = Sources { memories: Vec::new(), files: images.to_vec() };
     for block in prompt {
@@ -391,7 +393,8 @@ fn sources<'a>(prompt: impl Iterator<Item = &'a Block>, images: &[String], other
     sources
 }
 
-/// Returns what other assistants said in the session since this one was asked last, and where it comes from.
+/// Returns what other assistants have said in the session since this assistant was asked last, and the sources of this
+/// text.
 async fn others(
     project: &OpenProject,
     question: &Question,

@@ -1,5 +1,6 @@
-//! Records a turn: the exchange becomes memories of the project, and the thread and its ledger advance, all in one
-//! transaction. The provider has accepted the prompt by then, so the ledger never says more than the assistant has.
+//! Records a turn in one transaction: the exchange becomes memories of the project, and the thread and its ledger are
+//! updated. The provider has accepted the prompt by then, so the ledger never lists content that the assistant doesn't
+//! have.
 
 use super::prepare::Prepared;
 use crate::engine::Engine;
@@ -19,7 +20,7 @@ use tiro_text::tokens;
 /// The speaker of the instructions.
 const CALLER: &str = "agent";
 
-/// What was asked and answered.
+/// An exchange: a question with its answer.
 pub struct Exchange<'a> {
     /// The thread.
     pub name: &'a ThreadName,
@@ -33,15 +34,15 @@ pub struct Exchange<'a> {
     pub call_id: &'a str,
     /// The receipt, in JSON.
     pub receipt: String,
-    /// What it cost.
+    /// The tokens and the cost of the exchange.
     pub spent: Spent,
     /// The branch and the commit that are checked out.
     pub head: (Option<String>, Option<String>),
-    /// When the call began, and when it ended.
+    /// The times when the call began and ended.
     pub times: (Millis, Millis),
 }
 
-/// Records the exchange and everything that `prepared` changes in `thread`.
+/// Records the exchange and all changes that `prepared` makes in `thread`.
 pub async fn record(
     engine: &Engine,
     project: &WritableProject,
@@ -95,7 +96,7 @@ pub async fn record(
     Ok(recorded)
 }
 
-/// Returns the drafts of the question, of the answer, and of the memory that stands for both.
+/// Returns the drafts of three memories: the question, the answer, and a memory that represents both.
 fn drafts(exchange: &Exchange<'_>, answer: &str) -> [Draft; 3] {
     let ThreadName { session, assistant } = exchange.name;
     let (asked, answered) = exchange.times;
@@ -124,7 +125,8 @@ fn drafts(exchange: &Exchange<'_>, answer: &str) -> [Draft; 3] {
     [question, said, both]
 }
 
-/// Returns the exchange in short, without the files that were sent: whole sentences of the instructions and the answer.
+/// Returns a short version of the exchange, without the files that were sent. It consists of whole sentences of the
+/// instructions and the answer.
 fn in_short(session: &SessionId, exchange: &Exchange<'_>, answer: &str) -> String {
     let source =
         |ordinal, speaker, role, text| Source { ordinal, speaker, role, time: 0, text, corrected: &[] };

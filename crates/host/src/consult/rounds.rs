@@ -1,6 +1,6 @@
 //! Asks the assistant, runs the functions that it calls, and asks again with the results, until it answers.
 //!
-//! Each request is asked by `ask`, so limits, ledger, redaction and disclosure hold for every round.
+//! Each request is sent by `ask`, so spending limits, the ledger, redaction and disclosure apply to every round.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -17,62 +17,62 @@ use tiro_llm::{Request, Turn};
 use tiro_store::{Matter, Purpose};
 use tiro_text::tokens;
 
-/// How many times the assistant may call functions in a turn. After that it must answer.
+/// The maximum number of rounds in which the assistant may call functions in a turn. After that it must answer.
 const MOST_ROUNDS: usize = 8;
 
-/// The fewest tokens for which functions are still offered.
+/// The minimum room, in tokens, with which functions are still offered.
 const LEAST_ROOM: usize = 200;
 
-/// How many bytes of an answer are kept for each token that it may have. Arbitrary: a token has about four.
+/// The number of bytes of an answer that are kept for each token of its limit. Arbitrary: a token has about four bytes.
 const BYTES_OF_TOKEN: usize = 16;
 
-/// What stands at the end of an answer that broke off, for the reader and, in the next turn, for the assistant.
+/// The text at the end of an answer that broke off. It is read by the reader and, in the next turn, by the assistant.
 const BROKE_OFF: &str = "[The answer broke off here.]";
 
-/// Whom to ask, and within which limits.
+/// The assistant of a round of requests, and its limits.
 pub struct Round<'a> {
     /// What the process has open.
     pub engine: &'a Engine,
-    /// Who asks.
+    /// The caller who asks.
     pub caller: &'a Caller,
     /// The options.
     pub options: &'a Options,
     /// The assistant.
     pub assistant: &'a Configured,
-    /// When the answer must be there.
+    /// The time by which the answer must be there.
     pub until: Instant,
-    /// What is sent and spent.
+    /// The bill, to which sent tokens and costs are added.
     pub bill: &'a Bill,
     /// Gets the text of the answer as it arrives.
     pub on_text: Option<&'a (dyn Fn(&str) + Send + Sync)>,
-    /// Is told which functions are run.
+    /// Gets the names of the functions that are run.
     pub on_functions: &'a (dyn Fn(&[String]) + Send + Sync),
-    /// What the first request is for, and where its content comes from.
+    /// The purpose of the first request, and the sources of its content.
     pub matter: Matter,
 }
 
 /// The answer of an assistant.
 #[derive(Debug, Default)]
 pub struct Answered {
-    /// The text, of all rounds.
+    /// The text of all rounds.
     pub text: String,
     /// The numbers of tokens that the provider reports, for all rounds.
     pub reported: Reported,
-    /// How long the provider took.
+    /// The time that the provider took.
     pub waited: Duration,
-    /// Remarks, each a sentence without a full stop.
+    /// Remarks, each of which is a sentence without a full stop.
     pub notices: Vec<String>,
 }
 
-/// What came of one request.
+/// The outcome of one request.
 enum RequestOutcome {
     /// The answer.
     Answered(Box<ask::Answered>),
-    /// The beginning of an answer that broke off, with a mark at its end, and a notice that says why.
+    /// The beginning of an answer that broke off, with a mark at its end, and a notice with the reason.
     BrokeOff(String, String),
 }
 
-/// Sends one request. Keeps what arrived of an answer that broke off, since it is paid for.
+/// Sends one request. If the answer breaks off, keeps the part that arrived, because it is paid for.
 async fn ask(round: &Round<'_>, request: &Request) -> Result<RequestOutcome> {
     let arrived = Mutex::new(String::new());
     let arrived_so_far = || arrived.lock().unwrap_or_else(PoisonError::into_inner);
@@ -97,7 +97,7 @@ async fn ask(round: &Round<'_>, request: &Request) -> Result<RequestOutcome> {
     }
 }
 
-/// Asks until the assistant answers. Results of functions take at most `room` tokens.
+/// Asks until the assistant answers. The results of functions take at most `room` tokens.
 pub async fn until_answered(
     mut round: Round<'_>,
     mut request: Request,
@@ -169,7 +169,7 @@ pub async fn until_answered(
     Ok(answered)
 }
 
-/// Returns how many tokens the results of functions have.
+/// Returns the number of tokens of the results of functions.
 fn tokens_of(results: &[Turn]) -> usize {
     let of = |turn: &Turn| if let Turn::Result { text, .. } = turn { tokens::count(text) } else { 0 };
     results.iter().map(of).sum()

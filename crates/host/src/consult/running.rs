@@ -1,9 +1,9 @@
-//! Calls that go on after their caller got the answer that they are still running.
+//! Keeps calls that continue after their caller was told that they are still running.
 //!
-//! A call runs on a thread of its own. Its caller waits for a while; after that, the call continues, and a caller that
-//! repeats the same `call_id` waits for it again. If the caller cancels while it waits, the call ends, and with it the
-//! request to the provider. Calls that nobody waits for end with the process; an answer that is not recorded is lost,
-//! and the thread of the call is as it was.
+//! A call runs on its own thread. Its caller waits for a while. After that, the call continues, and a caller that
+//! repeats the same `call_id` waits for it again. If the caller cancels while it waits, the call and its request to the
+//! provider end. Calls that nobody waits for end with the process. If their answer is not recorded by then, it is lost,
+//! and the thread of the conversation is unchanged.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,22 +15,23 @@ use super::{Consulted, Event, Listener};
 use tiro_base::error::{Error, Kind, Result};
 use tiro_base::thread::ThreadName;
 
-/// How many calls are kept before those that ended are dropped. Arbitrary.
+/// The number of calls that are kept. If there are more, calls that have ended are dropped. Arbitrary.
 const MOST_KEPT: usize = 64;
 
 /// The identity of a call: its thread and its name.
 type Key = (String, ThreadName, String);
 
-/// How a call stands.
+/// The state of a call.
 #[derive(Clone)]
 pub enum Standing {
-    /// It is still running; this is what it does, and how many bytes of the answer have arrived.
+    /// The call is still running. The text describes its current step, and the number is the bytes of the answer that
+    /// have arrived.
     Running(String, usize),
-    /// It ended.
+    /// The call has ended.
     Ended(Arc<Result<Consulted>>),
 }
 
-/// The calls of this process that are running, and those whose result nobody got yet.
+/// The running calls of this process, and the calls whose results were not fetched yet.
 #[derive(Clone, Default)]
 pub struct Running(Arc<Mutex<HashMap<Key, Call>>>);
 
@@ -41,7 +42,7 @@ struct Call {
     cancel: Arc<watch::Sender<bool>>,
 }
 
-/// Cancels the call when it is dropped while it waits.
+/// Cancels the call if it is dropped during the wait.
 struct Waiting {
     running: Running,
     key: Key,
@@ -52,20 +53,20 @@ impl Drop for Waiting {
     fn drop(&mut self) {
         if let Some(cancel) = &self.cancel {
             cancel.send_replace(true);
-            // A repeated call begins anew.
+            // If the call is repeated, it starts again.
             self.running.lock().remove(&self.key);
         }
     }
 }
 
 impl Running {
-    /// Returns the instructions of the call; `None` if it is not known here.
+    /// Returns the instructions of the call. Returns `None` if this process doesn't know the call.
     pub fn asked(&self, key: &Key) -> Option<String> {
         self.lock().get(key).map(|call| call.asked.clone())
     }
 
-    /// Starts the call, unless it is running, and waits for it, but no longer than `patience`. `listener` is told what
-    /// happens while this caller waits. `asked` are the instructions.
+    /// Starts the call unless it is running, and waits for it, but at most for `patience`. `listener` gets the events
+    /// during this time. `asked` are the instructions.
     pub async fn call(
         &self,
         key: Key,
@@ -100,7 +101,7 @@ impl Running {
             }
         };
         let outcome = tokio::time::timeout(patience, ended).await;
-        // From here on, nobody waits for the call, so nothing cancels it.
+        // From here on, nobody waits for the call, so it is not cancelled.
         waiting.cancel = None;
         match outcome {
             Ok(ended) => {
@@ -133,7 +134,7 @@ impl Running {
         });
         let work = work(listener);
         let runtime = tokio::runtime::Handle::current();
-        // The work waits for SQLite and the encoder, so it has a thread of its own.
+        // The work waits for SQLite and the encoder, so it runs on its own thread.
         drop(tokio::task::spawn_blocking(move || {
             runtime.block_on(async {
                 let outcome = tokio::select! {
@@ -149,7 +150,7 @@ impl Running {
         let call = Call { asked: asked.to_owned(), standing, cancel: Arc::new(cancel) };
         let mut calls = self.lock();
         if calls.len() >= MOST_KEPT {
-            // Recorded answers are in the store, so only errors that nobody asked for are lost.
+            // Recorded answers are in the store. So only errors that nobody fetched are lost.
             calls.retain(|_, call| matches!(*call.standing.borrow(), Standing::Running(..)));
         }
         calls.insert(key.clone(), call.clone());

@@ -1,51 +1,51 @@
 //! The window of an assistant, in tokens as Tiro counts them.
 //!
-//! Tiro counts with o200k. Models of services that don't use it count more tokens for the same text, so their windows are
-//! divided by an upper estimate of the ratio. The numbers that a model reports for earlier prompts of the thread
-//! improve the estimate.
+//! Tiro counts with o200k. Models of services with another tokenizer count more tokens for the same text, so their
+//! windows are divided by an upper estimate of the ratio. If the model has reported numbers for earlier prompts of the
+//! thread, they improve the estimate.
 
 use crate::tuning::{ANSWER_SHARE, GROWTH_SHARE, RESULTS_SHARE, TOKENS_OF_OTHERS, UNKNOWN_WINDOW};
 use tiro_llm::{Provider, Service, catalogue};
 
-/// How the window of an assistant is divided, in o200k tokens.
+/// The division of an assistant's window, in o200k tokens.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Window {
     /// The whole window.
     pub tokens: usize,
-    /// The whole window, as the model counts.
+    /// The whole window, as the model counts tokens.
     pub own: usize,
     /// The tokens that are kept free for the answer.
     pub answer: usize,
     /// The tokens that are kept free for later turns when files get their places.
     pub growth: usize,
-    /// How many tokens of the model stand for one o200k token.
+    /// The number of the model's own tokens that correspond to one o200k token.
     pub ratio: f64,
     /// Whether the size of the window is known.
     pub is_known: bool,
-    /// The most tokens of the answer, as the model counts them.
+    /// The maximum number of tokens of the answer, as the model counts them.
     pub most_output: usize,
 }
 
 impl Window {
-    /// Returns how many tokens of files fit into a first prompt, beside what is kept free: for the answer, for results of
-    /// functions, and for later turns.
+    /// Returns how many tokens of files fit into a first prompt. The tokens for the answer, for results of functions
+    /// and for later turns are kept free.
     pub fn room(&self) -> usize {
         self.tokens.saturating_sub(self.answer + self.growth + self.results())
     }
 
-    /// Returns how many tokens the results of functions may have.
+    /// Returns the maximum number of tokens of the results of functions.
     pub fn results(&self) -> usize {
         (self.tokens as f64 * RESULTS_SHARE) as usize
     }
 
-    /// Returns whether counts are exact for the model.
+    /// Returns whether Tiro's counts are exact for this model.
     pub fn is_exact(&self) -> bool {
         self.ratio <= 1.0
     }
 }
 
-/// Returns the window of a provider's model. `reported` are pairs of tokens for earlier prompts: as the model reported
-/// them, and as Tiro counted them.
+/// Returns the window of a provider's model. `reported` contains two numbers of tokens for each earlier prompt: the
+/// number that the model reported, and the number that Tiro counted.
 pub fn window(provider: &Provider, reported: &[(u64, u64)]) -> Window {
     let known = catalogue::window(provider);
     let size = known.unwrap_or(UNKNOWN_WINDOW);

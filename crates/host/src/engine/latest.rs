@@ -1,14 +1,15 @@
-//! A value that is opened when it is first needed, and is opened anew when it is no longer valid.
+//! A value that is opened when it is first needed, and is opened again when it is no longer valid.
 
 use std::sync::{Mutex, PoisonError};
 
 use tiro_base::error::Result;
 
-/// A value that the first call opens. When it is no longer valid, the next call opens a new one. Calls get clones, which
-/// should be cheap and share what is open: it is closed when the last call that uses it ends.
+/// A value that is opened by the first call. When it is no longer valid, the next call opens a new value. Calls get
+/// clones, which should be cheap and share the open resource. The resource is closed when the last call that uses it
+/// ends.
 pub struct Latest<T> {
     value: Mutex<Option<T>>,
-    /// Held while a value is checked and opened, so that one call at a time opens it.
+    /// The lock that is held while a value is checked and opened, so that only one call at a time opens it.
     opening: tokio::sync::Mutex<()>,
 }
 
@@ -24,14 +25,14 @@ impl<T: Clone> Latest<T> {
         self.value.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Lets go of the value, and returns it. The next call opens a new one.
+    /// Removes the value and returns it. The next call opens a new value.
     pub fn let_go(&self) -> Option<T> {
         self.value.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Returns the last value if it is valid, according to `holds`; otherwise opens a new one with `open`. If several
-    /// calls come at the same time, one of them opens the value. The others check the value before they use it: the
-    /// opening may have begun before they came.
+    /// Returns the last value if `holds` says that it is valid; otherwise opens a new value with `open`. If several
+    /// calls come at the same time, one of them opens the value. The others check the value before they use it, because
+    /// its opening may have begun before they came.
     pub async fn get_or_open(
         &self,
         holds: impl Fn(&T) -> bool,

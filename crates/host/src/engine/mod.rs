@@ -1,10 +1,11 @@
-//! What a user has in the process: settings with keys and limits, the installation with the ledger of spending, and what
-//! all users of the process share, above all the embedding model.
+//! The engine of a user in the process. It contains the settings with keys and limits, and the installation with the
+//! ledger of spending. It also gives access to everything that all users of the process share, above all the embedding
+//! model.
 //!
-//! All callers of a user share the engine; what belongs to a single caller is in [`Caller`](crate::caller::Caller). A
-//! process for several users has an engine for each of them, which share the [`Process`]. Everything is
-//! opened when it is first needed: a server answers its first requests without a store, and loads the model for the
-//! first search. If opening fails, the next call tries again.
+//! All callers of a user share the engine. Data of a single caller is in [`Caller`](crate::caller::Caller). A process
+//! for several users has an engine for each of them, and these engines share the [`Process`]. Everything is opened when
+//! it is first needed: a server answers its first requests without a store, and loads the model for the first search.
+//! If opening fails, the next call tries again.
 
 mod latest;
 mod process;
@@ -38,27 +39,28 @@ use tiro_store::{Registry, Stores};
 /// as long as a write takes.
 pub const PATIENCE_OF_CLOSING: Duration = Duration::from_millis(250);
 
-/// The settings of a user, and what was opened for them so far. Several calls can use an engine at the same time.
+/// The settings of a user, and everything that was opened for the user so far. Several calls can use an engine at the
+/// same time.
 pub struct Engine {
     config: Config,
     stores: Arc<dyn Stores>,
     process: Arc<Process>,
     installation: Latest<Installation>,
-    /// The empty installation in memory that is used as long as there is none on the disk.
+    /// The empty installation in memory that is used while there is no installation on the disk.
     blank_installation: OnceCell<Installation>,
     /// Counts the writes.
     written: watch::Sender<u64>,
     notices: Notices,
 }
 
-/// What all projects of an owner have in common. Clones share what is open.
+/// The data that all projects of an owner have in common. Clones share the open resources.
 #[derive(Clone)]
 pub struct Installation {
     /// The registered projects, and the owner's memories that belong to no project.
     pub registry: Arc<dyn Registry>,
     /// The secret key of the hashes in envelopes and in the marks that replace secrets.
     pub secret: [u8; 32],
-    /// Redacts texts that leave the machine: its marks reveal nothing about the secrets. For texts that are stored, use
+    /// Redacts texts that leave the machine. Its marks reveal nothing about the secrets. For texts that are stored, use
     /// [`Installation::redactor_of`].
     pub redactor: Redactor,
 }
@@ -75,7 +77,7 @@ impl Installation {
 pub enum Embedding {
     /// The model is loaded.
     Ready(Arc<Embedder>),
-    /// The model isn't available. The notice says what this means for the answer, and what the user can do.
+    /// The model isn't available. The notice describes the effect on the answer, and what the user can do.
     Missing(String),
 }
 
@@ -103,8 +105,8 @@ impl Engine {
         Engine::within(process, config, stores)
     }
 
-    /// Returns the engine of another user of this process, with the settings and stores of that user. Models are those of
-    /// this process, wherever `config` looks for them.
+    /// Returns the engine of another user of this process, with the settings and stores of that user. It uses the
+    /// models of this process, even if `config` names another directory for models.
     pub fn of_another(&self, config: Config, stores: Arc<dyn Stores>) -> Engine {
         Engine::within(Arc::clone(&self.process), config, stores)
     }
@@ -126,7 +128,7 @@ impl Engine {
         &self.config
     }
 
-    /// Returns where memories are kept.
+    /// Returns the stores, in which memories are kept.
     pub fn stores(&self) -> &dyn Stores {
         self.stores.as_ref()
     }
@@ -151,7 +153,7 @@ impl Engine {
         &self.process.clock
     }
 
-    /// Returns what extracts the text of documents, and keeps what it extracted.
+    /// Returns the extractor of the text of documents. It also stores the extracted texts.
     pub fn extractor(&self) -> &Extractor {
         &self.process.extractor
     }
@@ -161,8 +163,8 @@ impl Engine {
         random()
     }
 
-    /// Returns the installation, which the first call opens. If there is none on the disk, returns an empty one in
-    /// memory.
+    /// Returns the installation. The first call opens it. If there is no installation on the disk, returns an empty one
+    /// in memory.
     pub async fn installation(&self) -> Result<Installation> {
         // If the file of an opened installation was removed, it is created again, like the stores of projects.
         if self.installation.last().is_some() {
@@ -178,7 +180,7 @@ impl Engine {
         blank.await.cloned()
     }
 
-    /// Returns the installation for writing. Creates it if there is none, and opens it again if its file was replaced.
+    /// Returns the installation for writing. Creates it if there is none. Opens it again if its file was replaced.
     pub async fn begin_installation(&self) -> Result<Installation> {
         let holds = |opened: &Installation| {
             let holds = opened.registry.memories().is_current();
@@ -206,7 +208,7 @@ impl Engine {
         }
     }
 
-    /// Closes the installation; calls that still use it fail. The last process that closes it moves the write-ahead log
+    /// Closes the installation. Calls that still use it fail. The last process that closes it moves the write-ahead log
     /// into the database file.
     pub fn close(&self) {
         if let Some(installation) = self.installation.last() {
@@ -214,20 +216,20 @@ impl Engine {
         }
     }
 
-    /// Begins work that the process finishes before it ends, if that takes no longer than closing allows.
+    /// Begins work that is finished before the process ends, as long as it takes no longer than the time for closing.
     ///
     /// Errors with [`Kind::Busy`] if the process is ending.
     pub fn begin_to_finish(&self) -> Result<Running<'_>> {
         self.process.ending.begin().ok_or_else(|| Error::new(Kind::Busy, "this process is ending"))
     }
 
-    /// Returns the turn to do this work for the project; `None` while another worker of this process does it. Leases keep
-    /// other processes from doing it at the same time.
+    /// Returns the turn to do the work `duty` for the project. Returns `None` while another worker of this process does
+    /// it. Leases prevent other processes from doing the same work at the same time.
     pub fn works_on(&self, project: &ProjectId, duty: Duty) -> Option<Working<'_>> {
         self.process.works_on(project, duty)
     }
 
-    /// Lets no such work begin, and returns when none runs any more.
+    /// Prevents further work of this kind from beginning, and returns when none is running any more.
     pub async fn finish(&self) {
         self.process.ending.finish().await;
     }
@@ -237,7 +239,7 @@ impl Engine {
         format!("f{:012x}", u64::from_le_bytes(self.random()) >> 16)
     }
 
-    /// Keeps a notice until the next answer says it.
+    /// Keeps a notice until the next answer reports it.
     pub fn notify(&self, notice: String) {
         self.notices.add(notice);
     }
@@ -260,7 +262,7 @@ impl Engine {
 
     /// Returns the embedder of the installed model. The first call loads it.
     ///
-    /// A missing or damaged model is no error: search then works by words only.
+    /// A missing or damaged model is not an error, because searches then work by words.
     pub async fn embedding(&self) -> Embedding {
         self.embedding_by(install::chosen(&self.process.model_dir)).await
     }
@@ -283,7 +285,8 @@ impl Engine {
             Err(error) => {
                 let hint = error.way_out().unwrap_or(model.installation());
                 let notice = format!("lexical search only: {error}; {hint}");
-                // Without a model, the search by words is all that there is; a model that can't be read is missing.
+                // If no model is installed, the search by words is the usual search. Only a model that can't be read is
+                // reported as missing.
                 let is_installed =
                     !matches!(place.symlink_metadata(), Err(error) if error.kind() == ErrorKind::NotFound);
                 Embedding::Missing(if is_installed { partial::notice(notice) } else { notice })
@@ -291,7 +294,7 @@ impl Engine {
         }
     }
 
-    /// Returns the model on this machine that is called `name`; without a name, the one that is installed.
+    /// Returns the model on this machine that is called `name`. Without a name, returns the installed model.
     ///
     /// # Errors
     ///
@@ -326,7 +329,7 @@ impl Engine {
         self.written.send_modify(|count| *count += 1);
     }
 
-    /// Returns the number of writes so far, which changes with each.
+    /// Returns a channel with the number of writes so far. The number changes with each write.
     pub fn writes(&self) -> watch::Receiver<u64> {
         self.written.subscribe()
     }

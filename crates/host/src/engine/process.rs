@@ -1,4 +1,4 @@
-//! What all users of a process share.
+//! The data that all users of a process share.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -11,37 +11,38 @@ use tiro_embed::{Embedder, Model};
 use tiro_files::Extractor;
 use tiro_store::clock::Clock;
 
-/// How many callers of one process have a project open at once. Arbitrary: an open store has a few files and some megabytes
-/// of caches, and people work on fewer projects at a time.
+/// The maximum number of callers of one process that have a project open at the same time. Arbitrary: an open store
+/// uses a few files and some megabytes of caches, and people work on fewer projects at a time.
 pub const MOST_OPEN: usize = 32;
 
-/// The embedding models, the list of what is open, the clock and the end of a process. Engines of several users share it,
-/// so that a model is loaded once, and what is open is bounded for all of them together.
+/// The embedding models, the list of open projects, the clock and the state of the end of a process. Engines of several
+/// users share this value. So each model is loaded once, and the number of open projects is limited for all users
+/// together.
 pub(super) struct Process {
     /// The name under which the process takes leases.
     pub name: String,
-    /// Where models are kept.
+    /// The directory of models.
     pub model_dir: PathBuf,
-    /// The embedders of [`Model::ALL`], in that order.
+    /// The embedders of [`Model::ALL`], in the same order.
     pub embedders: [OnceCell<Arc<Embedder>>; Model::ALL.len()],
     pub opened: Opened,
     pub clock: Arc<Clock>,
     pub ending: Ending,
     pub extractor: Extractor,
-    /// The projects that idle workers work on, with what they do there.
+    /// The projects on which idle workers work now, each with the kind of work.
     working: Mutex<HashSet<(ProjectId, Duty)>>,
 }
 
-/// What an idle worker does for a project.
+/// The kinds of work that an idle worker does for a project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Duty {
     /// Following, summarising, embedding and tending.
     Upkeep,
-    /// Asking models for summaries, beside everything else.
+    /// Asking models for summaries. This runs beside all other work.
     Asking,
 }
 
-/// A worker's turn at a project. It ends when this is dropped.
+/// A worker's turn at a project. The turn ends when this value is dropped.
 pub struct Working<'a> {
     process: &'a Process,
     work: (ProjectId, Duty),
@@ -61,7 +62,8 @@ impl Process {
         }
     }
 
-    /// Returns the turn to do this work for the project; `None` while another worker of this process does it.
+    /// Returns the turn to do the work `duty` for the project. Returns `None` while another worker of this process does
+    /// it.
     pub fn works_on(&self, project: &ProjectId, duty: Duty) -> Option<Working<'_>> {
         let work = (project.clone(), duty);
         let is_free = self.working.lock().unwrap_or_else(PoisonError::into_inner).insert(work.clone());
@@ -75,20 +77,20 @@ impl Drop for Working<'_> {
     }
 }
 
-/// Something that a caller has open, and opens again when it next needs it.
+/// A caller with an open resource. The caller opens the resource again when it is next needed.
 pub trait LetGo: Send + Sync {
-    /// Lets go of what is open. It is closed when the last call that uses it ends.
+    /// Gives up the open resource. It is closed when the last call that uses it ends.
     fn let_go(&self);
 }
 
-/// The callers that have a project open, the one that used its project last at the end. A caller that is gone closed its
-/// project by itself.
+/// The callers that have a project open. The caller that used its project last is at the end. If a caller was dropped,
+/// its project is already closed.
 #[derive(Default)]
 pub struct Opened(Mutex<Vec<Weak<dyn LetGo>>>);
 
 impl Opened {
-    /// Notes that `caller` uses its project now. If more than [`MOST_OPEN`] callers have one open, those that used theirs
-    /// longest ago let go of it.
+    /// Notes that `caller` uses its project now. If more than [`MOST_OPEN`] callers have a project open, the callers
+    /// whose last use is longest ago close theirs.
     pub fn used(&self, caller: &Arc<dyn LetGo>) {
         let caller = Arc::downgrade(caller);
         let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -101,15 +103,15 @@ impl Opened {
     }
 }
 
-/// Counts the running pieces of work that the process finishes before it ends, because they are paid for: a request to a
-/// provider, and storing its answer.
+/// Counts the running pieces of work that are finished before the process ends, because they are paid for. Such work is
+/// a request to a provider, together with storing its answer.
 #[derive(Default)]
 pub struct Ending(watch::Sender<EndingState>);
 
-/// A piece of such work that runs. It is over when this is dropped.
+/// A running piece of such work. It ends when this value is dropped.
 pub struct Running<'a>(&'a Ending);
 
-/// How many pieces of such work run, and whether new ones may begin.
+/// The number of running pieces of such work, and whether further pieces may begin.
 #[derive(Clone, Copy, Default)]
 struct EndingState {
     running: usize,
@@ -126,7 +128,7 @@ impl Ending {
         begins.then(|| Running(self))
     }
 
-    /// Lets nothing new begin, and returns when nothing runs any more.
+    /// Prevents further work from beginning, and returns when no work is running any more.
     pub async fn finish(&self) {
         self.0.send_modify(|state| state.is_ending = true);
         let mut state = self.0.subscribe();

@@ -1,6 +1,8 @@
-//! Does the work that calls left so that no answer waits for it: facts, segments, summaries, and messages for the stash.
+//! Does the work that calls left so that no answer waits for it. This work is extracting facts, closing segments,
+//! making summaries, and stashing messages.
 //!
-//! The idle worker does it as soon as the answer is sent. Commands do some of it at their end, because no server idles.
+//! The idle worker does this work as soon as the answer is sent. Commands do some of it at their end, because they have
+//! no idle worker.
 
 use std::time::Duration;
 
@@ -12,14 +14,14 @@ use tiro_base::error::Result;
 use tiro_base::memory::MemoryId;
 use tiro_store::{StashCause, Stashing};
 
-/// The most tasks of one step. Arbitrary: they take less than a second.
+/// The maximum number of tasks in one step. Arbitrary: they take less than a second.
 const STEP: usize = 8;
 
-/// How long a command waits for other writers before it leaves the work undone.
+/// The longest time that a command waits for other writers. After that, it leaves the work undone.
 const TURN: Duration = Duration::from_secs(1);
 
-/// Does some of the work that calls left. Returns whether some of it can be done at once. Work that fails stays for another
-/// try.
+/// Does some of the work that calls left. Returns whether more work can be done at once. If some work fails, it stays
+/// for another try.
 pub async fn work_off(engine: &Engine, caller: &WritingCaller) -> Result<bool> {
     let tasks = caller.left();
     if tasks.is_empty() {
@@ -38,7 +40,7 @@ pub async fn work_off(engine: &Engine, caller: &WritingCaller) -> Result<bool> {
     failed.map_or(Ok(is_left), Err)
 }
 
-/// Does a part of the task. Returns whether some of it is left.
+/// Does a part of the task. Returns whether a part of the task is left.
 async fn work(engine: &Engine, project: &WritableProject, task: &Task) -> Result<bool> {
     match task {
         Task::Digest(session) => Ok(sessions::digest(engine, project, session).await? > 0),
@@ -50,7 +52,8 @@ async fn work(engine: &Engine, project: &WritableProject, task: &Task) -> Result
     }
 }
 
-/// Does some of the work that a command left. If that fails, or others write, it stays undone until a session is read again.
+/// Does some of the work that a command left. If the work fails, or other processes write, the work stays undone until
+/// the session is read again.
 pub async fn after_a_command(engine: &Engine, caller: &WritingCaller) {
     if caller.left().is_empty() {
         return;
@@ -65,7 +68,7 @@ pub async fn after_a_command(engine: &Engine, caller: &WritingCaller) {
     }
 }
 
-/// Stashes those of the messages that still exist. Contexts go on to show them.
+/// Stashes those of the messages that still exist. Contexts continue to show them.
 async fn stash(engine: &Engine, project: &WritableProject, ids: &[MemoryId]) -> Result<()> {
     let (store, scope) = (project.store.as_ref(), &project.scope);
     let living = store.keys_of(scope, ids.to_vec()).await?;

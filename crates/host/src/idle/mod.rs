@@ -1,9 +1,9 @@
-//! The idle worker: what a server does between calls, in bounded steps.
+//! The idle worker, which does the work of a server between calls, in bounded steps.
 //!
-//! It does what calls left because they only read, imports transcripts that hooks reported as grown, imports new commits,
-//! summarises sessions that no longer grow, embeds pending chunks, removes what expired in the stash and finishes purges.
-//! Leases ensure that only one process at a time does such work on a store.
-//! The worker opens only stores that a call has opened, and loads the model only if chunks are pending.
+//! The idle worker does the work that read-only calls left, imports transcripts that hooks reported as grown, imports
+//! new commits, summarises sessions that no longer grow, embeds pending chunks, removes expired segments from the
+//! stash, and finishes purges. Leases ensure that only one process at a time does such work on a store. The worker
+//! opens only stores that a call has opened, and loads the model only if chunks are pending.
 
 pub mod later;
 pub mod pending;
@@ -23,33 +23,34 @@ use tiro_base::scope::Scope;
 use tiro_capture::spool::Spool;
 use tiro_store::{Store, Upkeep};
 
-/// How many milliseconds after the beginning of an unfinished purge its process is considered dead.
+/// The number of milliseconds after the beginning of an unfinished purge after which its process is considered dead.
 const ABANDONED: i64 = 60_000;
 
-/// How many threads embed what a call has just stored. Other work gets one thread, so that it disturbs nobody.
+/// The number of threads that embed the chunks that a call has just stored. Other work gets one thread, so that it
+/// disturbs nobody.
 const THREADS_AFTER_WRITE: usize = 2;
 
-/// How long no provider is asked for embeddings after it failed. Arbitrary.
+/// The time after a failure during which no provider is asked for embeddings. Arbitrary.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(60);
 
-/// The most segments of the stash that expire in one step. It takes some milliseconds.
+/// The maximum number of segments of the stash that are removed in one step. A step takes some milliseconds.
 const EXPIRED_AT_ONCE: usize = 1_000;
 
 /// Runs the idle worker until this future is dropped. The worker wakes after each write.
 ///
-/// It does nothing while another process has the lease, and opens only stores that a call has opened.
+/// The worker does nothing while another process has the lease. It opens only stores that a call has opened.
 pub async fn keep_up(engine: &Engine, caller: &WritingCaller) {
-    // Summaries by models are made at the same time as the other work, so a slow provider delays nothing else.
-    // What calls left is done beside it too, since a later call may wait for it.
+    // Summaries by models are made at the same time as the other work, so that a slow provider delays nothing else. The
+    // work that calls left is also done at the same time, because a later call may wait for it.
     tokio::join!(work_off(engine, caller), queue::keep_up(engine, caller), keep_up_left(engine, caller));
 }
 
-/// Does what calls left because they only read, as soon as it is told.
+/// Does the work that read-only calls left, as soon as there is some.
 async fn keep_up_left(engine: &Engine, caller: &WritingCaller) {
-    /// How long until work that failed is tried again.
+    /// The time after which failed work is tried again.
     const AGAIN: Duration = Duration::from_secs(5);
     loop {
-        // Either way there may be work.
+        // There may be work in both cases: after a wake-up, and after the time is over.
         let _ = tokio::time::timeout(AGAIN, caller.wait_for_work()).await;
         loop {
             match later::work_off(engine, caller).await {
@@ -65,9 +66,9 @@ async fn keep_up_left(engine: &Engine, caller: &WritingCaller) {
 }
 
 async fn work_off(engine: &Engine, caller: &WritingCaller) {
-    /// How often to look for changes by other processes, in seconds.
+    /// The time between two checks for changes by other processes, in seconds.
     const LOOK: u64 = 5;
-    /// How many rounds must pass without a write before sessions are summarised. Without this wait, a session that
+    /// The number of rounds without a write after which sessions are summarised. Without this wait, a session that
     /// still grows would be summarised again and again.
     const QUIET: u32 = 2;
     let mut quiet = 0;
@@ -75,7 +76,7 @@ async fn work_off(engine: &Engine, caller: &WritingCaller) {
     let mut embeds_again = Instant::now();
     let mut told = HashSet::new();
     let mut writes = engine.writes();
-    // What was written before the worker began is work too.
+    // Data that was written before the worker began has to be processed too.
     if *writes.borrow() > 0 {
         writes.mark_changed();
     }
@@ -85,12 +86,12 @@ async fn work_off(engine: &Engine, caller: &WritingCaller) {
             _ = writes.changed() => true,
             () = tokio::time::sleep(Duration::from_secs(LOOK)) => false,
         };
-        // A server that has had no call creates no files, unless hooks left references to follow.
+        // If a server has had no call, it creates no files, unless hooks left references to follow.
         if caller.opened_project(engine).is_none() && !has_references(engine, caller) {
             continue;
         }
         let Ok(project) = caller.project(engine).await else { continue };
-        // Of several callers who work on a project, the worker of one works for all.
+        // If several callers work on a project, the worker of one of them does the work for all.
         let Some(_turn) = engine.works_on(&project.scope.project, Duty::Upkeep) else { continue };
         catch_up_idle(engine, caller, wrote).await;
         quiet = if wrote { 0 } else { quiet + 1 };
@@ -98,7 +99,8 @@ async fn work_off(engine: &Engine, caller: &WritingCaller) {
             summarise_idle(engine, caller).await;
         }
         let Ok(places) = places(engine, caller).await else { continue };
-        // What earlier versions stored incompletely is repaired once; what this version writes needs no repair.
+        // Facts that earlier versions stored incompletely are repaired once. This version stores nothing that needs a
+        // repair.
         if !is_mended {
             is_mended = matches!(segments::mend(engine, places[0].0.as_ref(), &places[0].1).await, Ok(0));
         }
@@ -112,9 +114,9 @@ async fn work_off(engine: &Engine, caller: &WritingCaller) {
             {
                 engine.notify(notice);
             }
-            // What a call of this process has just stored may be searched soon.
+            // Chunks that a call of this process has just stored may be searched soon.
             let threads = if wrote { THREADS_AFTER_WRITE } else { 1 };
-            // A provider that fails, or may cost no more today, is not asked again at once.
+            // If a provider fails, or its spending limit for today is reached, it is not asked again at once.
             while Instant::now() >= embeds_again {
                 match step(engine, caller, store, scope, threads).await {
                     Ok(0) => break,
@@ -143,14 +145,14 @@ async fn work_off(engine: &Engine, caller: &WritingCaller) {
     }
 }
 
-/// Finishes purges that were interrupted, also in the list of what was sent to providers.
+/// Finishes purges that were interrupted. This includes purging the list of what was sent to providers.
 async fn finish_purges(engine: &Engine, caller: &Caller, store: &dyn Store, scope: &Scope) -> Result<()> {
     let finished = store.finish_purges(scope, engine.now() - ABANDONED).await?;
     let project = caller.project(engine).await?;
     engine.installation().await?.registry.forget_sent(&project.scope.project, &finished.sessions).await
 }
 
-/// Removes what expired in the stash some time ago. Returns what the next answer says about it.
+/// Removes segments from the stash that expired some time ago. Returns a notice about this for the next answer.
 pub async fn expire_stash(engine: &Engine, store: &dyn Store, scope: &Scope) -> Option<String> {
     let now = engine.now();
     let times = (now, engine.config().options.stash_made_before(now));
@@ -188,10 +190,10 @@ fn has_references(engine: &Engine, caller: &Caller) -> bool {
 }
 
 /// Follows the references to transcripts that hooks left, and imports new commits. If this process `wrote`, also
-/// rewrites the pointer for the next session. Otherwise the pointer isn't rewritten, since this requires counting all
+/// rewrites the pointer for the next session. Otherwise the pointer isn't rewritten, because this requires counting all
 /// memories.
 async fn catch_up_idle(engine: &Engine, caller: &WritingCaller, wrote: bool) {
-    /// The length of a step: calls run between steps.
+    /// The length of a step. Calls run between the steps.
     const STEP: Duration = Duration::from_secs(2);
     let Ok(true) = own_files::while_idle(engine, caller, STEP).await else { return };
     if let Err(error) = caller.keep_measurements(engine).await {
@@ -206,9 +208,9 @@ async fn catch_up_idle(engine: &Engine, caller: &WritingCaller, wrote: bool) {
     }
 }
 
-/// Summarises sessions, if no other process does.
+/// Summarises sessions, unless another process does this already.
 async fn summarise_idle(engine: &Engine, caller: &WritingCaller) {
-    /// The length of a step: calls run between steps.
+    /// The length of a step. Calls run between the steps.
     const STEP: Duration = Duration::from_secs(2);
     let Ok(project) = caller.writable_project(engine).await else { return };
     let (store, scope, holder) = (project.store.as_ref(), &project.scope, engine.process());
@@ -238,7 +240,7 @@ async fn summarise_idle(engine: &Engine, caller: &WritingCaller) {
     }
 }
 
-/// Lets the engine do its work in steps. Other processes can write between them.
+/// Lets the store do its upkeep in steps. Other processes can write between the steps.
 async fn tend(store: &dyn Store, scope: &Scope, work: Upkeep) {
     loop {
         match store.tend(scope, work).await {

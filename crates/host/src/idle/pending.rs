@@ -12,13 +12,13 @@ use tiro_embed::{Embedding, Encode, Piece};
 use tiro_intake::prepare;
 use tiro_store::{PendingChunk, Store};
 
-/// How many chunks are read for each thread. Arbitrary.
+/// The number of chunks that are read for each thread. Arbitrary.
 const BATCH: usize = 128;
 
-/// How many of them are embedded before they are stored: at most two seconds of work. Arbitrary.
+/// The number of chunks that are embedded before they are stored. They take at most two seconds. Arbitrary.
 const PART: usize = 64;
 
-/// How long the lease on embedding lasts, in milliseconds.
+/// The duration of the lease on embedding, in milliseconds.
 pub const LEASE: i64 = 10_000;
 
 /// Returns the two stores in which a caller may have pending work, each with its scope: the project's store and the
@@ -34,7 +34,7 @@ pub async fn places(engine: &Engine, caller: &WritingCaller) -> Result<[(Arc<dyn
     Ok([(Arc::clone(&project.store), project.scope.clone()), owners])
 }
 
-/// Embeds one batch and returns how many chunks it had; 0 if none are pending.
+/// Embeds one batch and returns its number of chunks; 0 if none are pending.
 ///
 /// # Errors
 ///
@@ -74,7 +74,8 @@ pub async fn step(
     }
 }
 
-/// Embeds up to [`BATCH`] chunks for each thread, of `content` if it is named. Returns how many.
+/// Embeds up to [`BATCH`] chunks for each thread. If `content` is given, only chunks of this content are embedded.
+/// Returns their number.
 async fn batch(
     store: &dyn Store,
     scope: &Scope,
@@ -85,7 +86,7 @@ async fn batch(
 ) -> Result<usize> {
     let mut chunks = store.pending_chunks(scope, content, BATCH * threads).await?;
     let done = chunks.len();
-    // While a part is embedded, the part before it is stored and the lease is renewed.
+    // While one part is embedded, the previous part is stored and the lease is renewed.
     let mut embedded = Vec::new();
     while !chunks.is_empty() {
         let rest = chunks.split_off(chunks.len().min(PART * threads));

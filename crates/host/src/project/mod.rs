@@ -27,19 +27,20 @@ pub use self::open::{OpenProject, SeenProject, WritableProject};
 pub struct Project {
     /// The id.
     pub id: ProjectId,
-    /// The name of the project: the name that its directory had when it was first seen.
+    /// The name of the project. This is the name that its directory had when the project was first seen.
     pub name: String,
-    /// The root of the work tree from which the call came; outside a repository, the directory.
+    /// The root of the work tree from which the call came. Outside a repository, this is the directory.
     pub root: PathBuf,
     /// The project's repository. `None` outside a repository, or if the repository can't be read.
     pub repository: Option<Repository>,
-    /// Why the repository can't be read.
+    /// The reason why the repository can't be read.
     pub trouble: Option<Error>,
-    /// The roots at which the project was before it was moved or renamed, and where nothing is now.
+    /// The former roots of the project, from before it was moved or renamed. Nothing is at these paths now.
     pub formerly: Vec<PathBuf>,
 }
 
-/// Returns the directory of the call: the one that the user named as the project, otherwise the working directory.
+/// Returns the directory of the call. This is the directory that the user named as the project, otherwise the working
+/// directory.
 pub fn directory(named: Option<&Path>) -> Result<PathBuf> {
     const WAY_OUT: &str = "name a directory with --project or TIRO_PROJECT";
     let Some(named) = named else {
@@ -56,31 +57,31 @@ pub fn directory(named: Option<&Path>) -> Result<PathBuf> {
     Ok(directory)
 }
 
-/// Returns the repositories that the user trusts: those in `git.trusted`, and the one that the user named as the
+/// Returns the repositories that the user trusts: those in `git.trusted`, and the repository that the user named as the
 /// project.
 pub fn trust(config: &Config, named: Option<&Path>) -> Trust {
     let trusted = config.options.git_trusted.0.iter().map(String::as_str);
     Trust::new(named).and_of(config.sudo_user).and_in(trusted, config.home.as_deref())
 }
 
-/// Returns what finds the project of a directory. `named` is the directory that the user named as the project.
+/// Returns a finder of the project of a directory. `named` is the directory that the user named as the project.
 pub fn finder(config: &Config, named: Option<&Path>) -> Finder {
     Finder { trust: trust(config, named), home: config.home.clone() }
 }
 
 /// A project that may or may not be registered.
 pub struct Seen {
-    /// The name of the project: the name that its directory had when it was first seen.
+    /// The name of the project. This is the name that its directory had when the project was first seen.
     pub name: String,
-    /// The root of the work tree from which the call came; outside a repository, the directory.
+    /// The root of the work tree from which the call came. Outside a repository, this is the directory.
     pub root: PathBuf,
     /// The project's repository. `None` outside a repository, or if the repository can't be read.
     pub repository: Option<Repository>,
-    /// Why the repository can't be read.
+    /// The reason why the repository can't be read.
     pub trouble: Option<Error>,
     /// The id of the project, if the project is registered or has a store.
     pub known: Option<ProjectId>,
-    /// The roots at which the project was before it was moved or renamed, and where nothing is now.
+    /// The former roots of the project, from before it was moved or renamed. Nothing is at these paths now.
     pub formerly: Vec<PathBuf>,
     /// The project from which this repository was copied, if the copy has no id of its own yet.
     pub original: Option<ProjectRow>,
@@ -155,8 +156,8 @@ pub async fn find(
             let name = name_of(&root);
             let is_known_by_place = id == fresh_id && !is_kept(&place, &id);
             if is_known_by_place {
-                // If several processes see a new place at the same time, one of them chooses the name and all use
-                // it.
+                // If several processes see a new place at the same time, one of them chooses the name and all of them
+                // use it.
                 let row = registry.claim(&id, &name, &place_name, now).await?;
                 return Ok(Project { id: row.id, name: row.name, root, repository, trouble, formerly });
             }
@@ -170,8 +171,8 @@ pub async fn find(
     Ok(Project { id, name, root, repository, trouble, formerly })
 }
 
-/// Returns the roots of the projects at `places`, except that at `place` and those where something is now: that may be
-/// another project.
+/// Returns the roots of the projects at `places`, except the root of `place`. Roots where something exists now are left
+/// out too, because this may be another project.
 fn former_roots(places: &[String], place: &str) -> Vec<PathBuf> {
     let roots = places.iter().filter(|each| *each != place).map(|place| root_of(&path_of(place)));
     roots.filter(|root| root.symlink_metadata().is_err()).collect()
@@ -188,7 +189,7 @@ struct Around {
 }
 
 /// Returns the project that contains `directory`. A repository with invalid files is found too. Its memory works,
-/// because the project is identified by path and id only.
+/// because the project is identified only by path and id.
 fn around(directory: &Path, config: &Config, named: Option<&Path>) -> Result<Around> {
     let finder = finder(config, named);
     let around = match Repository::find(directory, &finder.trust)? {
@@ -216,8 +217,8 @@ pub fn is_in_trouble(directory: &Path, config: &Config, named: Option<&Path>) ->
     around(directory, config, named).map_or(true, |around| around.trouble.is_some())
 }
 
-/// Returns the id in the repository. If the repository has no id, or only the id of the repository that it was
-/// copied from, it gets a new id.
+/// Returns the id in the repository. If the repository has no id, or only the id of the repository from which it was
+/// copied, it gets a new id.
 ///
 /// A read-only repository without an id is identified by its path, like a directory. The second value is the id of
 /// the original, if this call found that the repository is a copy.
@@ -258,14 +259,14 @@ async fn is_copy(id: &ProjectId, place: &str, registry: &dyn Registry) -> Result
     Ok(stands && registry.by_place(place).await?.is_none_or(|row| row.id != *id))
 }
 
-/// Returns whether the file in the repository at `place` contains `id`. If it does, every process reads this id.
+/// Returns whether the file in the repository at `place` contains `id`. If so, every process reads this id.
 fn is_kept(place: &Path, id: &ProjectId) -> bool {
     let kept = identity::read(place).ok().flatten();
     kept.is_some_and(|text| ProjectId::parse(&text).as_ref() == Some(id))
 }
 
-/// Returns whether the repository at `place` still contains `id`. If it can't be read, returns true, so that nothing
-/// changes.
+/// Returns whether the repository at `place` still contains `id`. If the repository can't be read, returns true, so
+/// that nothing changes.
 pub fn keeps(place: &Path, id: &ProjectId) -> bool {
     match identity::read(place) {
         Ok(kept) => kept.is_some_and(|text| ProjectId::parse(&text).as_ref() == Some(id)),
@@ -273,8 +274,8 @@ pub fn keeps(place: &Path, id: &ProjectId) -> bool {
     }
 }
 
-/// Returns the name of the project in `root`: that of the directory, with secrets in it replaced, because the name is shown,
-/// stored and sent.
+/// Returns the name of the project in `root`. This is the name of the directory, with secrets replaced, because the
+/// name is shown, stored and sent.
 fn name_of(root: &Path) -> String {
     let name = root.file_name().map(|name| name.to_string_lossy().into_owned());
     let name = name.filter(|name| !name.is_empty()).unwrap_or_else(|| "project".into());

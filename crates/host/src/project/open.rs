@@ -1,4 +1,4 @@
-//! An open project, and a project that was looked at without being opened for writing.
+//! Types for an open project, and for a project that was looked at without being opened for writing.
 
 use std::ops::Deref;
 use std::path::PathBuf;
@@ -13,41 +13,41 @@ use tiro_redact::Redactor;
 use tiro_store::clock::Clock;
 use tiro_store::{Bookkeeping, ProjectRow, ReadStore, Store};
 
-/// A project with its open store, for those who only read.
+/// A project with its open store, for callers that only read.
 pub struct OpenProject {
-    /// Its name.
+    /// The name of the project.
     pub name: String,
-    /// The root of the work tree; outside a repository, the directory.
+    /// The root of the work tree. Outside a repository, this is the directory.
     pub root: PathBuf,
     /// The project's repository. `None` outside a repository, or if the repository can't be read.
     pub repository: Option<Arc<Repository>>,
-    /// The store of its memories, which can only be read here: see [`WritableProject`].
+    /// The store of the project's memories. It can only be read here; see [`WritableProject`].
     pub store: Arc<dyn ReadStore>,
-    /// What a question may leave beside the memories.
+    /// The records that a question may write in addition to the memories.
     pub books: Arc<dyn Bookkeeping>,
     /// The scope that covers all sessions of the project.
     pub scope: Scope,
     /// Redacts the texts that are stored in the project.
     pub redactor: Redactor,
-    /// Whether nothing of the project is stored yet. The store is then an empty one that ends with the process.
+    /// Whether nothing of the project is stored yet. In this case, the store is empty and ends with the process.
     pub is_blank: bool,
-    /// Why the repository can't be read. The project's memory works without the repository.
+    /// The reason why the repository can't be read. The project's memory works without the repository.
     pub trouble: Option<String>,
     /// The project from which this repository was copied, as long as nothing of the copy is stored.
     pub original: Option<ProjectRow>,
-    /// The roots at which the project was before it was moved or renamed, and where nothing is now.
+    /// The former roots of the project, from before it was moved or renamed. Nothing is at these paths now.
     pub formerly: Vec<PathBuf>,
 }
 
 /// A project that is open for writing.
 pub struct WritableProject {
     project: Arc<OpenProject>,
-    /// The store of its memories.
+    /// The store of the project's memories.
     pub store: Arc<dyn Store>,
 }
 
 impl OpenProject {
-    /// Returns what `machine` has of the project.
+    /// Returns the data of `machine` about the project.
     pub fn sources(&self, machine: Machine) -> Sources {
         Sources {
             machine,
@@ -59,24 +59,24 @@ impl OpenProject {
         }
     }
 
-    /// Returns the memory of the project as the side with its files asks it.
+    /// Returns the memory of the project for reading, through the interface for the side with the files.
     pub fn read_intake(&self, clock: &Arc<Clock>) -> StoreIntake<dyn ReadStore> {
         StoreIntake::new(Arc::clone(&self.store), self.scope.clone(), Arc::clone(clock))
     }
 }
 
 impl WritableProject {
-    /// Returns `project`, which is in `store`, for writing.
+    /// Returns `project` for writing. Its memories are in `store`.
     pub fn new(project: OpenProject, store: Arc<dyn Store>) -> WritableProject {
         WritableProject { project: Arc::new(project), store }
     }
 
-    /// Returns the memory of the project as the side with its files gives to it.
+    /// Returns the memory of the project for writing, through the interface for the side with the files.
     pub fn intake(&self, clock: &Arc<Clock>) -> StoreIntake<dyn Store> {
         StoreIntake::new(Arc::clone(&self.store), self.scope.clone(), Arc::clone(clock))
     }
 
-    /// Returns the project for those who only read.
+    /// Returns the project for callers that only read.
     pub fn reader(&self) -> Arc<OpenProject> {
         Arc::clone(&self.project)
     }
@@ -92,24 +92,24 @@ impl Deref for WritableProject {
 
 /// A project that was only looked at: nothing was registered, created or changed.
 pub struct SeenProject {
-    /// Its name.
+    /// The name of the project.
     pub name: String,
-    /// The root of the work tree; outside a repository, the directory.
+    /// The root of the work tree. Outside a repository, this is the directory.
     pub root: PathBuf,
     /// The project's repository. `None` outside a repository, or if the repository can't be read.
     pub repository: Option<Arc<Repository>>,
-    /// Why its repository can't be read.
+    /// The reason why the repository can't be read.
     pub trouble: Option<Error>,
     /// The project from which this repository was copied, if the copy has no id of its own yet.
     pub original: Option<ProjectRow>,
-    /// The roots at which the project was before it was moved or renamed, and where nothing is now.
+    /// The former roots of the project, from before it was moved or renamed. Nothing is at these paths now.
     pub formerly: Vec<PathBuf>,
-    /// The open project, if anything of it is stored.
+    /// The open project, if anything of the project is stored.
     pub open: Option<OpenProject>,
 }
 
 impl SeenProject {
-    /// Returns what `machine` has of the project.
+    /// Returns the data of `machine` about the project.
     pub fn sources(&self, machine: Machine) -> Sources {
         Sources {
             machine,

@@ -1,8 +1,8 @@
-//! How much time a model has for a summary.
+//! Determines how much time a model has for a summary.
 //!
-//! While a caller waits, the options decide. In the background nobody waits, so the user's own model gets as much time
-//! as it needs at the speed of its last answers, measured in this project. Before its first answer, and after an attempt
-//! without one, it gets the longest deadline.
+//! While a caller waits, the options determine the time. In the background nobody waits, so the user's own model gets
+//! as much time as it needs at the speed of its last answers in this project. Before its first answer, and after an
+//! attempt without an answer, it gets the longest deadline.
 
 use std::time::Duration;
 
@@ -16,18 +16,18 @@ use tiro_store::Pace;
 /// The longest deadline in the background. Arbitrary: a model that needs longer would keep the machine busy.
 pub const LONGEST: Duration = Duration::from_secs(600);
 
-/// How many times as long as at the measured speed a summary may take: once for each of two requests, and as long again
-/// for a machine that is busier than before.
+/// The factor on the time that a summary takes at the measured speed. There may be two requests, and the factor is
+/// doubled for a machine that is busier than before.
 const TIMES: f64 = 4.0;
 
-/// How many tokens a model reads in the time in which it writes one. Arbitrary: models on processors read some ten times
-/// as fast as they write.
+/// The number of tokens that a model reads in the time in which it writes one token. Arbitrary: models on processors
+/// read some ten times as fast as they write.
 const READ_PER_WRITTEN: i64 = 10;
 
-/// How many tokens a request has besides the messages.
+/// The number of tokens of a request that don't belong to the messages.
 const INSTRUCTION: i64 = 400;
 
-/// How many of the last attempts are read to measure the speed.
+/// The number of the last attempts that are read to measure the speed.
 const MEASURED: usize = 5;
 
 /// Returns how much time `provider` has for a summary that a caller waits for.
@@ -35,7 +35,8 @@ pub fn while_waiting(engine: &Engine, provider: &Configured) -> Duration {
     of_options(&engine.config().options, provider)
 }
 
-/// Returns how much time `provider` has for a summary in the background. It is never less than while a caller waits.
+/// Returns how much time `provider` has for a summary in the background. It is never less than for a summary that a
+/// caller waits for.
 pub async fn in_background(
     engine: &Engine,
     project: &OpenProject,
@@ -77,7 +78,7 @@ fn at_pace(paces: &[Pace], work: i64) -> Duration {
     Duration::try_from_secs_f64(TIMES * slowest * work as f64 / 1000.0).unwrap_or(LONGEST)
 }
 
-/// Returns the work of reading and writing tokens, in tokens written.
+/// Returns the work of reading and writing tokens. Its unit is the work of writing one token.
 fn work(input: i64, output: i64) -> i64 {
     (input / READ_PER_WRITTEN).saturating_add(output).max(1)
 }

@@ -1,4 +1,4 @@
-//! Puts summaries that a model is to write into the queue.
+//! Puts summaries into the queue. A model will write them.
 
 use crate::ask;
 use crate::config::Use;
@@ -10,14 +10,14 @@ use tiro_base::memory::{Level, Millis};
 use tiro_base::scope::SessionId;
 use tiro_store::{AskedBy, MessageRow};
 
-/// How long a summary waits after its first failure, in milliseconds.
+/// The time that a summary waits after its first failure, in milliseconds.
 pub const FIRST_WAIT: Millis = 60_000;
 
-/// The longest time that a session's summary is postponed, in milliseconds. This matters if a wrong
-/// clock gave the last message a time in the future, or if `summary.update_interval` is longer.
+/// The longest time that a session's summary is postponed, in milliseconds. This limit matters if a wrong clock gave
+/// the last message a time in the future, or if `summary.update_interval` is longer.
 const FARTHEST: Millis = 23 * 60 * 60 * 1000;
 
-/// Queues a summary that the user requested and that a model failed to make.
+/// Queues a summary that the user requested and that a model failed to write.
 pub async fn after_failure(engine: &Engine, project: &OpenProject, wanted: &Wanted) -> Result<()> {
     let (Some(first), Some(last)) = (wanted.rows.first(), wanted.rows.last()) else { return Ok(()) };
     let range = (first.ordinal, last.ordinal);

@@ -1,4 +1,4 @@
-//! Estimates the requests, tokens and dollars that summarising by a model takes.
+//! Estimates the requests, tokens and dollars that a model needs for summaries.
 
 use serde::Serialize;
 
@@ -14,14 +14,14 @@ use tiro_base::humanize::counted;
 use tiro_digest::summarize::{self, Wish};
 use tiro_llm::{Request, catalogue};
 
-/// The maximum number of tokens that the instruction to merge summaries has, not counting the summaries.
+/// The maximum number of tokens of the instruction to merge summaries, not counting the summaries.
 const MERGE: usize = 1500;
 
 /// If this many summaries in a row get no answer, the remaining ones are not requested. Arbitrary: without such a
 /// limit, a thousand summaries could each wait for the whole deadline.
 pub const PATIENCE: usize = 3;
 
-/// The maximum number of requests, tokens and dollars that asking a model takes.
+/// The maximum number of requests, tokens and dollars that are needed.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct AtMost {
     /// Requests.
@@ -80,12 +80,12 @@ pub fn cost(likely: Option<f64>, most: Option<f64>) -> String {
     }
 }
 
-/// The requests, tokens and dollars that making a summary would take.
+/// The requests, tokens and dollars that a summary would need.
 #[derive(Clone, Debug, Default)]
 pub struct Estimate {
     /// The provider that would be asked; `None` if no provider would be.
     pub provider: Option<String>,
-    /// The maximum number of requests that it takes.
+    /// The maximum number of requests.
     pub requests: usize,
     /// The maximum number of tokens that are sent.
     pub input: usize,
@@ -97,7 +97,7 @@ pub struct Estimate {
     pub likely_usd: Option<f64>,
 }
 
-/// Returns the requests, tokens and dollars that making the summary would take.
+/// Returns the requests, tokens and dollars that the summary would need.
 pub async fn of(engine: &Engine, project: &OpenProject, wanted: &Wanted) -> Result<Estimate> {
     let nothing = Estimate { cost_usd: Some(0.0), likely_usd: Some(0.0), ..Estimate::default() };
     let Some(provider) = writer(engine, wanted)? else { return Ok(nothing) };

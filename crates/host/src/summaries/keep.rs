@@ -11,16 +11,16 @@ use tiro_base::error::Result;
 use tiro_base::memory::{MemoryId, MemoryKey, Millis, Provenance};
 use tiro_store::{Saved, Summary, source_hash};
 
-/// How long to wait for other writers. The wait is short because it delays the answer, and a summary that isn't stored
-/// can be made again.
+/// The longest time to wait for other writers. It is short because the wait delays the answer, and a summary that isn't
+/// stored can be made again.
 const TURN: Duration = Duration::from_millis(250);
 
-/// When a new summary is stored.
+/// The time at which a new summary is stored.
 #[derive(Clone, Copy)]
 pub enum Keeping<'a> {
     /// Before it is returned.
     Now(&'a WritableProject),
-    /// By the idle worker: the call only reads.
+    /// The idle worker stores it, because the call only reads.
     Later,
 }
 
@@ -72,7 +72,7 @@ async fn leave(
     Ok(id_of(foreseen))
 }
 
-/// Returns a summary that a call has left to be stored, if its messages are still the same.
+/// Returns a summary that a call has left to be stored, if the summary's messages are still the same.
 pub async fn left(caller: &Caller, project: &OpenProject, wanted: &MemoryId) -> Result<Option<Summary>> {
     let summary = caller.left().into_iter().find_map(|task| match task {
         Task::Keep { id, summary, .. } if id == *wanted => Some(summary),
@@ -85,8 +85,8 @@ pub async fn left(caller: &Caller, project: &OpenProject, wanted: &MemoryId) -> 
     Ok(is_same.then_some(*summary))
 }
 
-/// Returns the id of a stored summary. There is none if the range was chosen by time and lacks messages between its ends,
-/// or if a message was forgotten after it was read.
+/// Returns the id of a stored summary. There is no id if the range was chosen by time and lacks messages between its
+/// ends, or if a message was forgotten after it was read.
 fn id_of(saved: Saved) -> Option<String> {
     match saved {
         Saved::Made(id) | Saved::AlreadyMade(id) => Some(id.to_string()),
@@ -94,7 +94,7 @@ fn id_of(saved: Saved) -> Option<String> {
     }
 }
 
-/// Returns the summary as a version of its range.
+/// Returns the summary in the form in which it is stored as a version of its range.
 fn version(wanted: &Wanted, made: &Made) -> Summary {
     Summary {
         session: wanted.session.clone(),

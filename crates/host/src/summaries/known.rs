@@ -1,7 +1,8 @@
-//! What is known of a session: what one read of the store returned at once, and what is read when it is needed.
+//! The data of a session that one read of the store returned. Other data is read when it is needed.
 //!
-//! A context needs many parts of a session. They are read at once, as of one moment; only what this read didn't include,
-//! such as older messages, is read again. Work between calls reads each part when it comes to it.
+//! A context needs many parts of a session. They are read at once, in the state of a single moment. Only data that this
+//! read didn't include, such as older messages, is read separately. Work between calls reads each part when it needs
+//! it.
 
 use std::collections::HashMap;
 
@@ -12,25 +13,26 @@ use tiro_base::memory::{Level, MemoryKey};
 use tiro_base::scope::SessionId;
 use tiro_store::{ContextParts, ContextQuery, MessageRow, SegmentRow, SummaryRow};
 
-/// What is known of a session.
+/// The known data of a session.
 pub struct Known<'p> {
     /// The project.
     pub project: &'p OpenProject,
     /// The session.
     pub session: &'p SessionId,
-    /// What was read at once, without the texts.
+    /// The data that was read at once, without the texts.
     parts: Option<ContextParts>,
     /// The texts that were read at once. Each says whether it is damaged.
     texts: HashMap<MemoryKey, (String, bool)>,
 }
 
 impl<'p> Known<'p> {
-    /// Returns a session of which nothing is read yet.
+    /// Returns a session of which nothing was read yet.
     pub fn unread(project: &'p OpenProject, session: &'p SessionId) -> Known<'p> {
         Known { project, session, parts: None, texts: HashMap::new() }
     }
 
-    /// Reads at once what a context of the session is chosen from. Returns it apart from what only this value returns.
+    /// Reads all data from which a context of the session is chosen, in one read. The second value contains the parts
+    /// that this value doesn't return.
     pub async fn read(
         project: &'p OpenProject,
         session: &'p SessionId,
@@ -50,7 +52,7 @@ impl<'p> Known<'p> {
         Ok((Known { project, session, parts: Some(own), texts }, parts))
     }
 
-    /// Returns the ordinal of the last message whose facts are extracted; -1 if there is none.
+    /// Returns the ordinal of the last message from which facts were extracted; -1 if there is none.
     pub async fn noted(&self) -> Result<i64> {
         match &self.parts {
             Some(parts) => Ok(parts.noted),

@@ -1,8 +1,8 @@
-//! For `expand_detail`: opens a summary step by step, down to its messages, and collapses messages into summaries.
+//! Opens a summary for `expand_detail` step by step, down to its messages, and collapses messages into summaries.
 //!
 //! A range of messages has four depths: brief, standard, detailed, and the messages themselves. Opening goes one depth
-//! down, towards the messages; collapsing goes one depth up. A missing summary is made, and stored later. Collapsing a message shows the
-//! summary of its segment.
+//! down, towards the messages. Collapsing goes one depth up. A missing summary is made now and stored later. Collapsing
+//! a message shows the summary of its segment.
 
 use std::fmt;
 
@@ -25,15 +25,15 @@ use tiro_recall::retrieve::query;
 use tiro_redact::Redactor;
 use tiro_store::{MessageRow, Summary};
 
-/// The maximum number of messages of a range that are shown. To see the others, the caller requests a shorter range.
-/// Arbitrary: far more than anyone reads at once.
+/// The maximum number of messages of a range that are shown. To see the other messages, the caller requests a shorter
+/// range. Arbitrary: far more than anyone reads at once.
 const MOST_MESSAGES: usize = 3000;
 
-/// How many messages before and after a message are shown while its segment isn't closed. Arbitrary: together they are
-/// about as long as a segment.
+/// The number of messages before and after a message that are shown while its segment isn't closed. Arbitrary: together
+/// they are about as long as a segment.
 const BESIDE: i64 = 10;
 
-/// How much of a range is shown.
+/// The amount of a range that is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Depth {
@@ -90,7 +90,7 @@ impl Depth {
     }
 }
 
-/// How a range is shown.
+/// The way in which a range is shown.
 #[derive(Clone, Debug, Default)]
 pub struct Walk {
     /// The requested depth, if there is one.
@@ -102,7 +102,7 @@ pub struct Walk {
 }
 
 impl Walk {
-    /// Returns whether the caller requests anything but the full text.
+    /// Returns whether the caller requests anything other than the full text.
     pub fn leads_away(&self) -> bool {
         self.level.is_some() || self.collapse || !self.focus.is_empty()
     }
@@ -110,7 +110,7 @@ impl Walk {
 
 /// Returns the session and the ordinal if `text` has the form `SESSION#ORDINAL`, otherwise `None`.
 ///
-/// Errors if either part is invalid; the error names `argument`.
+/// Errors if either part is invalid. The error names `argument`.
 pub fn place(redactor: &Redactor, argument: &str, text: &str) -> Result<Option<(SessionId, i64)>> {
     let Some((name, ordinal)) = text.trim().rsplit_once('#') else { return Ok(None) };
     let Ok(ordinal) = ordinal.parse::<i64>() else { return Ok(None) };
@@ -126,8 +126,8 @@ pub async fn message(project: &OpenProject, session: &SessionId, ordinal: i64) -
     Ok(found.into_iter().find(|memory| memory.ordinal == Some(ordinal)))
 }
 
-/// Returns two lists. The first has the ids of the memories to which `texts` refer, by id or as `SESSION#ORDINAL`. The
-/// second has each `SESSION#ORDINAL` for which there is no message.
+/// Returns two lists. The first contains the ids of the memories to which `texts` refer, by id or as `SESSION#ORDINAL`.
+/// The second contains each `SESSION#ORDINAL` for which there is no message.
 pub async fn ids(
     engine: &Engine,
     caller: &Caller,
@@ -149,8 +149,8 @@ pub async fn ids(
     Ok((ids, unknown))
 }
 
-/// Returns the messages that the summary with `id` covers, at the depth that `walk` requests; `None` if there is no
-/// such summary.
+/// Returns the messages that the summary with `id` covers, at the depth that `walk` requests. Returns `None` if there
+/// is no such summary.
 pub async fn summary(engine: &Engine, caller: &Caller, id: &MemoryId, walk: &Walk) -> Result<Option<Memory>> {
     let project = caller.project(engine).await?;
     let stored = project.store.summary(&project.scope, id).await?.map(|row| row.summary);
@@ -174,7 +174,7 @@ pub async fn summary(engine: &Engine, caller: &Caller, id: &MemoryId, walk: &Wal
     Ok(Some(at_depth(engine, caller, id.clone(), session, rows, wanted, &walk.focus).await?))
 }
 
-/// Returns the messages of `session` at the depth that `walk` requests, or else in short.
+/// Returns the messages of `session` at the depth that `walk` requests. If it requests none, returns a short version.
 pub async fn session(engine: &Engine, caller: &Caller, session: &SessionId, walk: &Walk) -> Result<Memory> {
     let project = caller.project(engine).await?;
     let rows = make::range(&project, session, (None, None), (None, None)).await?;
@@ -182,7 +182,7 @@ pub async fn session(engine: &Engine, caller: &Caller, session: &SessionId, walk
     at_depth(engine, caller, rows[0].id.clone(), session.clone(), rows, depth, &walk.focus).await
 }
 
-/// Returns the segment that contains the message `memory`, at the depth that `walk` requests. If `memory` is no
+/// Returns the segment that contains the message `memory`, at the depth that `walk` requests. If `memory` is not a
 /// message, returns it with its text shortened to that depth.
 pub async fn around(engine: &Engine, caller: &Caller, memory: Memory, walk: &Walk) -> Result<Memory> {
     let project = caller.project(engine).await?;
@@ -204,8 +204,8 @@ pub async fn around(engine: &Engine, caller: &Caller, memory: Memory, walk: &Wal
     at_depth(engine, caller, memory.id, session, rows, depth, &walk.focus).await
 }
 
-/// Returns `memory`, which is no message, with its text shortened to `depth`. If a model has written a summary of a
-/// commit, that summary is the shortened text.
+/// Returns `memory`, which is not a message, with its text shortened to `depth`. If a model has written a summary of a
+/// commit, this summary is the shortened text.
 async fn in_short(project: &OpenProject, memory: Memory, depth: Depth, focus: &str) -> Result<Memory> {
     let Some(level) = depth.level() else { return Ok(memory) };
     if !speaks_of(focus, &memory.text) {
@@ -293,8 +293,8 @@ fn nothing_of(focus: &str) -> Error {
     Error::not_found(format!("it contains no word of `{}`", quoted(focus))).hint("leave `focus` out")
 }
 
-/// Returns a memory that shows a range at `depth`: a first line states the depth and the range, and `text` follows. It is
-/// made for the reader of the scope.
+/// Returns a memory that shows a range at `depth`. Its first line states the depth and the range, and `text` follows.
+/// The memory is made for the reader of the scope.
 fn shown(
     id: MemoryId,
     scope: &Scope,

@@ -1,5 +1,5 @@
-//! The messages of a session as the input of summaries: reads them with their texts, turns them into sources, and
-//! counts their tokens.
+//! Prepares the messages of a session as the input of summaries: reads them with their texts, turns them into sources,
+//! and counts their tokens.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,8 @@ use tiro_digest::summarize::{Corrected, Source};
 use tiro_store::MessageRow;
 use tiro_text::tokens;
 
-/// Returns the messages of the session between two ordinals and between two times (milliseconds), in order. `None` sets
-/// no bound.
+/// Returns the messages of the session between two ordinals and between two times (milliseconds), in order. `None`
+/// means no bound.
 ///
 /// Errors with [`Kind::NotFound`] if there are no such messages.
 pub async fn range(
@@ -39,8 +39,8 @@ pub async fn range(
     }
 }
 
-/// Returns the rows with their texts, in order; a row says whether its text is damaged. Messages that were forgotten since the
-/// rows were read are left out.
+/// Returns the rows with their texts, in order. A row says whether its text is damaged. Messages that were forgotten
+/// after the rows were read are left out.
 pub async fn texts(project: &OpenProject, rows: &[MessageRow]) -> Result<Vec<(MessageRow, String)>> {
     let keys = rows.iter().map(|row| row.key).collect();
     let read = project.store.checked_texts(&project.scope, keys).await?;
@@ -53,7 +53,8 @@ pub async fn texts(project: &OpenProject, rows: &[MessageRow]) -> Result<Vec<(Me
     Ok(rows.iter().filter_map(with_text).collect())
 }
 
-/// Returns `summary` of the messages `texts`. If some of them are damaged, a last line says that it doesn't summarise them.
+/// Returns `summary`, which summarises the messages `texts`. If some messages are damaged, a last line says that they
+/// are not summarised.
 pub fn without_damaged(summary: String, texts: &[(MessageRow, String)]) -> String {
     let damaged: Vec<String> =
         texts.iter().filter(|(row, _)| row.is_damaged).map(|(row, _)| format!("#{}", row.ordinal)).collect();
@@ -63,15 +64,16 @@ pub fn without_damaged(summary: String, texts: &[(MessageRow, String)]) -> Strin
     }
 }
 
-/// Returns the messages as sources of a summary, with what later messages corrected in each. `corrected` is empty or has
-/// one list for each message.
+/// Returns the messages as sources of a summary, with the statements in each that later messages corrected. `corrected`
+/// is empty or contains one list for each message.
 pub fn corrected<'a>(texts: &'a [(MessageRow, String)], corrected: &'a [Vec<Corrected>]) -> Vec<Source<'a>> {
     let mut sources = sources(texts);
     sources.iter_mut().zip(corrected).for_each(|(source, corrected)| source.corrected = corrected);
     sources
 }
 
-/// Returns the messages as sources of a summary. A damaged message has no text there: nothing is concluded from it.
+/// Returns the messages as sources of a summary. The source of a damaged message has no text, so that nothing is
+/// concluded from it.
 pub fn sources(texts: &[(MessageRow, String)]) -> Vec<Source<'_>> {
     texts
         .iter()
@@ -98,7 +100,7 @@ pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'stat
         .map_err(|error| Error::new(Kind::Store, "summarising stopped").source(error))
 }
 
-/// How many bytes of a message are read: the text after them is mostly pasted. Arbitrary.
+/// The number of bytes of a message that are read. The text after them is mostly pasted. Arbitrary.
 const MOST_READ: usize = 4096;
 
 /// Returns the instructions and answers among the messages, without pasted text.

@@ -1,9 +1,10 @@
-//! Asks the model that the user named for summaries to summarise each commit from its message, its digest of changes,
-//! and its changed lines.
+//! Summarises commits with the model that the user named for summaries. The model gets the message of each commit, its
+//! digest of changes, and its changed lines.
 //!
-//! The summary of a commit is a memory derived from it. A search finds the summary, and it is forgotten, restored and
-//! purged together with the commit. Its id is derived from the commit's id, so two processes store only one summary. If
-//! the model fails, the commit gets no summary: sentences chosen from its message would only repeat it.
+//! The summary of a commit is a memory derived from the commit. A search finds the summary, and the summary is
+//! forgotten, restored and purged together with the commit. Its id is derived from the commit's id, so two processes
+//! store only one summary. If the model fails, the commit gets no summary, because sentences chosen from its message
+//! would only repeat the message.
 
 use std::time::Instant;
 
@@ -33,7 +34,7 @@ use tiro_store::{Matter, Outcome, Purpose, Sources};
 /// The maximum number of bytes of changed lines that a model gets: about 5,000 tokens. Arbitrary.
 const MOST_OF_DIFF: usize = 16 * 1024;
 
-/// How many commits are read at once.
+/// The number of commits that are read at once.
 const STEP: usize = 64;
 
 /// The error if the user named no model for summaries.
@@ -44,7 +45,7 @@ pub const NOBODY: &str = "a model summarises commits, and no provider is configu
 pub struct Args {
     /// The maximum number of commits to summarise; the newest come first.
     pub limit: Option<usize>,
-    /// Whether to report only what summarising would take and cost.
+    /// Whether to report only what summarising would need and cost.
     pub dry_run: bool,
 }
 
@@ -53,29 +54,29 @@ pub struct Args {
 pub struct Summarised {
     /// Whether this was a dry run, which asks no model.
     pub dry_run: bool,
-    /// How many commits without a summary were considered.
+    /// The number of commits without a summary that were considered.
     pub commits: usize,
-    /// How many of these commits have a summary now. In a dry run, the number of commits that would
-    /// be sent to a model.
+    /// The number of these commits that have a summary now. In a dry run, the number of commits that would be sent to a
+    /// model.
     pub summarised: usize,
     /// The provider that writes the summaries.
     pub provider: String,
     /// The commits that the model failed to summarise, each with the reason. They stay without a summary.
     pub failed: Vec<String>,
-    /// In a dry run, the most requests, tokens and dollars that summarising takes.
+    /// In a dry run, the maximum number of requests, tokens and dollars that summarising needs.
     pub at_most: Option<AtMost>,
     /// The cost in US dollars.
     pub cost_usd: f64,
-    /// How many tokens left this machine.
+    /// The number of tokens that left this machine.
     pub disclosed_tokens: u64,
-    /// How many chunks are not embedded yet.
+    /// The number of chunks that are not embedded yet.
     pub pending: usize,
     /// Further notices for the user.
     pub notices: Vec<String>,
 }
 
-/// Summarises the newest commits that have no summary, or only returns what that would take. `progress` is called with
-/// the number of commits done and their total.
+/// Summarises the newest commits that have no summary. In a dry run, only returns what this would need. `progress` is
+/// called with the number of commits done and their total.
 ///
 /// Errors with [`Kind::Provider`] if no provider is named for summaries. An interrupted run can be repeated.
 pub async fn summarise(
@@ -156,7 +157,7 @@ struct CommitAnswer {
     text: Result<String>,
     cost_usd: f64,
     disclosed_tokens: u64,
-    /// Whether no request got an answer.
+    /// Whether no request was answered.
     is_silent: bool,
 }
 
@@ -196,8 +197,8 @@ async fn make(
     })
 }
 
-/// Returns the most requests, tokens and dollars that summarising this commit takes. The cost includes a second request
-/// in case the first answer is rejected, and a repetition of each request in case it fails.
+/// Returns the maximum number of requests, tokens and dollars that summarising this commit needs. The cost includes a
+/// second request in case the first answer is rejected, and a repetition of each request in case it fails.
 pub fn estimate(writer: &Configured, dearest: &Dearest, text: &str, diff: &str) -> AtMost {
     let (message, changes) = import::split(text);
     let wish = wish(writer, message, &[0; 32]);
@@ -246,8 +247,8 @@ pub fn redactor(installation: Option<&Installation>) -> Redactor {
     Redactor::new(installation.map_or([0; 32], |installation| installation.secret))
 }
 
-/// Returns the redacted changed lines of a commit, as a model gets them. Two different secrets get different marks
-/// within this diff, so that a changed secret is visible as a change; the marks of different diffs can't be compared.
+/// Returns the redacted changed lines of a commit, as a model gets them. Within this diff, different secrets get
+/// different marks, so that a changed secret is visible as a change. The marks of different diffs can't be compared.
 pub fn diff(
     repository: &Repository,
     reader: &mut CommitReader<'_>,
@@ -260,7 +261,7 @@ pub fn diff(
     reader.diff(sha, &redactor.within(&format!("diff {sha}")), MOST_OF_DIFF).unwrap_or_default()
 }
 
-/// Stores the summary of a commit. Returns the outcome and how many of its chunks wait to be embedded.
+/// Stores the summary of a commit. Returns the outcome and the number of its chunks that wait to be embedded.
 async fn keep(
     engine: &Engine,
     project: &WritableProject,

@@ -1,9 +1,9 @@
 //! Summarises the conversations of each past quarter.
 //!
 //! The summary of a quarter is one memory that a search finds. Its sentences are chosen from the memories that
-//! represent the conversations, and it refers to these memories; conversations and messages stay as they are. The
+//! represent the conversations, and it refers to these memories. The conversations and messages are not changed. The
 //! summary is removed when the user forgets one of the conversations. If `tiro gc` removes conversations because of
-//! their age, the summary stays, and is not made again from the remaining ones.
+//! their age, the summary stays, and is not made again from the remaining conversations.
 
 use std::collections::BTreeMap;
 
@@ -22,22 +22,22 @@ use tiro_digest::tuning::summaries::{QUARTER_SESSIONS, QUARTER_TOKENS};
 use tiro_intake::prepare;
 use tiro_store::{Outcome, source_hash};
 
-/// How many memories of conversations are read at once.
+/// The number of memories of conversations that are read at once.
 const PAGE: usize = 500;
 
 /// A quarter that was summarised. In a dry run, a quarter that would be summarised.
 #[derive(Debug, Serialize)]
 pub struct Quarter {
-    /// Its name, such as `2026-Q1`.
+    /// The name of the quarter, such as `2026-Q1`.
     pub quarter: String,
     /// The number of conversations that ended in the quarter.
     pub conversations: usize,
-    /// How many tokens (o200k) the summary has; 0 in a dry run.
+    /// The number of tokens (o200k) of the summary; 0 in a dry run.
     pub tokens: usize,
 }
 
-/// Summarises each past quarter whose conversations have changed since the quarter's last summary. Returns the quarters
-/// that it summarised.
+/// Summarises each past quarter whose conversations have changed since the quarter's last summary. Returns these
+/// quarters.
 pub async fn sum_up(engine: &Engine, project: &WritableProject, dry_run: bool) -> Result<Vec<Quarter>> {
     let (store, scope) = (project.store.as_ref(), &project.scope);
     let mut done = Vec::new();
@@ -64,7 +64,7 @@ pub async fn sum_up(engine: &Engine, project: &WritableProject, dry_run: bool) -
             let redactor = &project.redactor;
             let (memory, _) = prepare::prepare(redactor, draft, &mut || engine.random());
             summed.tokens = usize::try_from(memory.tokens).unwrap_or(0);
-            // If a conversation was forgotten since it was read, the next run summarises the quarter without it.
+            // If a conversation was forgotten after it was read, the next run summarises the quarter without it.
             if store.save_quarter(scope, memory, engine.now()).await? == Outcome::Forgotten {
                 continue;
             }
@@ -74,7 +74,7 @@ pub async fn sum_up(engine: &Engine, project: &WritableProject, dry_run: bool) -
     Ok(done)
 }
 
-/// Returns the past quarters, earliest first, each with the memories that represent its conversations.
+/// Returns the past quarters, the earliest first. Each comes with the memories that represent its conversations.
 async fn over(engine: &Engine, project: &OpenProject) -> Result<BTreeMap<String, Vec<Memory>>> {
     let filter = Filter { kinds: Some(vec![Kind::Conversation]), ..Filter::default() };
     let this = times::quarter(engine.now());
@@ -86,7 +86,7 @@ async fn over(engine: &Engine, project: &OpenProject) -> Result<BTreeMap<String,
         after = Some(last.key);
         for memory in page {
             let quarter = times::quarter(memory.time);
-            // A consulted assistant's exchange is a part of its session, which has a memory of its own.
+            // An exchange with a consulted assistant is a part of its session, and the session has its own memory.
             if quarter < this && memory.speaker.is_none() {
                 quarters.entry(quarter).or_default().push(memory);
             }
@@ -99,7 +99,7 @@ async fn over(engine: &Engine, project: &OpenProject) -> Result<BTreeMap<String,
     Ok(quarters)
 }
 
-/// Returns a summary of the conversations, in which the sentences of each conversation follow its name.
+/// Returns a summary of the conversations. The sentences of each conversation follow its name.
 fn in_short(conversations: &[Memory]) -> String {
     let sources: Vec<Source<'_>> = conversations
         .iter()

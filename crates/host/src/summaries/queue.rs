@@ -1,9 +1,9 @@
-//! Asks models for the summaries in the queue: the ones that a model failed to make, and the ones of sessions that have
-//! had no new message for a while.
+//! Asks models for the summaries in the queue. These are the summaries that a model failed to write, and the summaries
+//! of sessions that have had no new message for a while.
 //!
 //! Nothing is queued unless the user named a provider for summaries. The idle server asks for one summary at a time, in
-//! one process per project, with pauses. After each failure a summary waits longer for its next try, and after several
-//! failures it is dropped from the queue. Until a model's summary is stored, the summary of chosen sentences is used.
+//! one process per project, with pauses. After each failure, a summary waits longer for its next try. After several
+//! failures, it is dropped from the queue. Until a model's summary is stored, the summary of chosen sentences is used.
 
 use std::time::Duration;
 
@@ -21,13 +21,14 @@ use tiro_store::Queued;
 /// The shortest pause between two summaries of the queue.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// How long after a summary's deadline, in milliseconds, the process that requested the summary is considered dead.
+/// The time after a summary's deadline at which the process that requested the summary is considered dead, in
+/// milliseconds.
 const GRACE: Millis = 60_000;
 
-/// How long a summary waits after its first failure, in milliseconds. Each further wait is four times as long as the
-/// one before. A wait is never shorter than the one that the provider asked for.
+/// The time that a summary waits after its first failure, in milliseconds. Each further wait is four times as long as
+/// the previous one. A wait is never shorter than the wait that the provider requested.
 const FIRST_WAIT: Millis = 60_000;
-/// Processes the queue until this future is dropped. It opens no store itself: it uses only a project that a call has
+/// Processes the queue until this future is dropped. It opens no store itself, and uses only a project that a call has
 /// opened.
 pub async fn keep_up(engine: &Engine, caller: &WritingCaller) {
     loop {
@@ -54,15 +55,15 @@ async fn step(engine: &Engine, caller: &Caller, project: &WritableProject) -> Re
         return Ok(());
     }
     let asked = next(engine, caller, project).await;
-    // The lease is kept during the pause, so that other processes pause too.
+    // The lease is held during the pause, so that other processes pause too.
     store.lease(scope, "asking", holder, PAUSE.as_millis() as Millis).await?;
     asked
 }
 
-/// Returns how long a process may keep other processes from asking models, in milliseconds. This is longer than a
-/// summary may take.
+/// Returns how long a process may keep other processes from asking models, in milliseconds. This is longer than the
+/// longest time for a summary.
 fn lease(options: &Options) -> Millis {
-    // A summary may pass its deadline by up to a tenth.
+    // A summary may exceed its deadline by up to a tenth.
     let longest = deadline::longest(options).as_millis() / 10 * 11;
     Millis::try_from(longest).unwrap_or(Millis::MAX / 2).saturating_add(GRACE)
 }

@@ -1,8 +1,8 @@
 //! Closes a session's segments and makes their summaries.
 //!
-//! The idle server, imports and calls that write do this in bounded steps. Equal messages give equal results, so two
-//! processes that do the same work at once store one result, and a call that only reads makes for itself what is not
-//! stored yet.
+//! The idle server, imports and calls that write do this work in bounded steps. Equal messages lead to equal results.
+//! So two processes that do the same work at the same time store one result, and a read-only call can make missing
+//! results for itself.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -27,15 +27,15 @@ use tiro_store::{MessageRow, SegmentRow, Store, Summary, source_hash};
 /// session may have a hundred thousand messages.
 const STEP: usize = 4000;
 
-/// How many facts one step makes searchable, if an earlier version of the program stored them without chunks.
+/// The number of facts that one step makes searchable, if an earlier version of the program stored them without chunks.
 /// Arbitrary: a step takes about ten milliseconds.
 const MENDED_AT_ONCE: usize = 200;
 
-/// How many bytes of a message are used to determine its topic. Arbitrary.
+/// The number of bytes of a message that are used to determine its topic. Arbitrary.
 const MOST_READ: usize = 4096;
 
-/// How long to wait for other writers. The wait is short because it delays the answer, and a result that isn't stored
-/// can be made again.
+/// The longest time to wait for other writers. It is short because the wait delays the answer, and a result that isn't
+/// stored can be made again.
 const TURN: Duration = Duration::from_millis(250);
 
 /// Returns the configured tiers.
@@ -73,13 +73,14 @@ pub fn segment(row: &SegmentRow) -> Segment {
 pub struct Closed {
     /// All closed segments of the session, in order.
     pub segments: Vec<SegmentRow>,
-    /// How many of the last ones are not stored yet.
+    /// The number of the last segments that are not stored yet.
     pub new: usize,
-    /// How many messages are not examined yet; the next call goes on with them.
+    /// The number of messages that are not examined yet. The next call continues with them.
     pub waiting: usize,
 }
 
-/// Returns the segments that the session's messages fill. One call processes a bounded number of messages. Stores nothing.
+/// Returns the segments that are complete in the session's messages. One call processes a bounded number of messages.
+/// Stores nothing.
 pub async fn closed(known: &Known<'_>) -> Result<Closed> {
     let segments = known.segments().await?;
     let from = segments.last().map_or(0, |row| row.last + 1);
@@ -102,7 +103,8 @@ pub async fn closed(known: &Known<'_>) -> Result<Closed> {
     Ok(Closed { new: added.len(), segments: [segments, added].concat(), waiting })
 }
 
-/// Closes and stores the segments that the session's messages fill. One call processes a bounded number of messages.
+/// Closes and stores the segments that are complete in the session's messages. One call processes a bounded number of
+/// messages.
 pub async fn close(project: &WritableProject, session: &SessionId) -> Result<Closed> {
     let (store, scope) = (project.store.as_ref(), &project.scope);
     let closed = closed(&Known::unread(project, session)).await?;
@@ -127,7 +129,7 @@ fn message<'a>(row: &MessageRow, text: &'a str) -> Message<'a> {
 }
 
 /// Adds chunks to facts and decisions that an earlier version of the program stored without chunks, so that a search
-/// finds them. Processes a bounded number of them and returns how many.
+/// finds them. Processes a bounded number of them and returns this number.
 pub async fn mend(engine: &Engine, store: &dyn Store, scope: &Scope) -> Result<usize> {
     let bare = store.derived_without_chunk(scope, MENDED_AT_ONCE).await?;
     let count = bare.len();
@@ -150,15 +152,15 @@ pub async fn mend(engine: &Engine, store: &dyn Store, scope: &Scope) -> Result<u
 /// The summaries of a session's segments.
 #[derive(Debug, Default)]
 pub struct Leaves {
-    /// The summaries that exist, by the ordinal of their first message.
+    /// The summaries that exist, keyed by the ordinal of their first message.
     pub made: BTreeMap<i64, Summary>,
-    /// The ordinals of the first messages of those that are not stored yet.
+    /// The ordinals of the first messages of the summaries that are not stored yet.
     pub new: Vec<i64>,
-    /// How many wanted summaries are still missing.
+    /// The number of wanted summaries that are still missing.
     pub waiting: usize,
 }
 
-/// Returns the wanted summaries; `wanted` has the segment, level and length of each. Makes up to `most` missing
+/// Returns the wanted summaries. `wanted` contains the segment, level and length of each. Makes up to `most` missing
 /// summaries, starting with the latest segments. Stores nothing.
 pub async fn summaries(
     session: &Known<'_>,
@@ -186,7 +188,7 @@ pub async fn summaries(
         }
     }
     let Some(from) = missing.iter().map(|(row, ..)| row.first).min() else { return Ok(leaves) };
-    // The messages are read once for all missing summaries, since a session may have a hundred thousand of them.
+    // The messages are read once for all missing summaries, because a session may have a hundred thousand of them.
     let rows = session.messages(from).await?;
     for (row, level, tokens) in missing {
         let start = rows.partition_point(|each| each.ordinal < row.first);

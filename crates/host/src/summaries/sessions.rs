@@ -2,10 +2,10 @@
 //! each session.
 //!
 //! Writing a message only marks its session as grown. Imports, `tiro index` and the idle server do the work later, in
-//! bounded steps; a call that saves messages does a first step. The work uses no model, and equal messages give equal bytes, so two
-//! processes that do the same work at once store one result.
+//! bounded steps. A call that saves messages does a first step. The work uses no model, and equal messages lead to
+//! equal bytes. So two processes that do the same work at the same time store one result.
 //!
-//! A session is represented by what the user asked and what came of it.
+//! The memory that represents a session contains the user's requests and their outcomes.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -24,21 +24,21 @@ use tiro_digest::tuning::summaries::SESSION_ENDED;
 use tiro_intake::prepare;
 use tiro_store::{ConversationRow, GrownSession, MessageRow, Saved, source_hash};
 
-/// How many sessions are read from the store at once.
+/// The number of sessions that are read from the store at once.
 const SESSIONS: usize = 16;
 
-/// How many summaries of segments are made before the clock is checked again.
+/// The number of summaries of segments that are made before the clock is checked again.
 const STEP: usize = 32;
 
-/// The maximum number of messages that the memory of a session is made from.
+/// The maximum number of messages from which the memory of a session is made.
 const MOST_MESSAGES: usize = 1000;
 
-/// What [`work_off`] did.
+/// The result of [`work_off`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Worked {
-    /// How many sessions are up to date now.
+    /// The number of sessions that are up to date now.
     pub sessions: usize,
-    /// How many memories of sessions were made or updated.
+    /// The number of memories of sessions that were made or updated.
     pub conversations: usize,
     /// Whether time ran out before all sessions were processed.
     pub is_left: bool,
@@ -46,7 +46,7 @@ pub struct Worked {
 
 /// Processes the sessions that grew, for at most `patience`.
 ///
-/// If a session can't be processed, the error is logged and the session is tried again the next time.
+/// If a session can't be processed, the error is logged and the session is tried again at the next call.
 pub async fn work_off(engine: &Engine, caller: &WritingCaller, patience: Duration) -> Result<Worked> {
     let began = Instant::now();
     let is_over = || began.elapsed() >= patience;
@@ -88,7 +88,7 @@ pub async fn work_off(engine: &Engine, caller: &WritingCaller, patience: Duratio
 }
 
 /// Extracts facts from the session's new messages, closes its segments, and makes some of their missing summaries.
-/// Returns how much is left to do.
+/// Returns how much work is left.
 pub async fn digest(engine: &Engine, project: &WritableProject, session: &SessionId) -> Result<usize> {
     let unread = notes::note(engine, project, session).await?;
     if unread > 0 {
@@ -96,7 +96,7 @@ pub async fn digest(engine: &Engine, project: &WritableProject, session: &Sessio
     }
     let closed = segments::close(project, session).await?;
     if closed.waiting > 0 {
-        // More segments are to be closed first, since the last segment determines which summaries are wanted.
+        // The remaining segments are closed first, because the last segment determines which summaries are wanted.
         return Ok(closed.waiting);
     }
     let wanted = segments::wanted(&segments::tiers(engine), &closed.segments);
@@ -127,7 +127,7 @@ async fn renew(engine: &Engine, project: &WritableProject, session: &SessionId) 
     make(engine, project, session, &rows).await
 }
 
-/// When a session gets a new memory that represents it.
+/// The time when a session gets a new memory that represents it.
 #[derive(Debug, PartialEq, Eq)]
 enum Due {
     Now,
@@ -135,11 +135,12 @@ enum Due {
     Never,
 }
 
-/// Returns when a session with the messages `rows` gets a new memory. `known` is the memory that represents it now.
+/// Returns when a session with the messages `rows` gets a new memory. `known` is the memory that represents the session
+/// now.
 ///
-/// A session that grew gets a new memory once it has twice as many messages as the present memory was made from, once
-/// it has ended, or `interval` after the present memory was made. Without the first rule, a memory made from two
-/// messages would represent a long session for a while.
+/// A session that grew gets a new memory in three cases: it has twice as many messages as the present memory was made
+/// from, it has ended, or `interval` has passed since the present memory was made. Without the first case, a memory
+/// made from two messages would represent a long session for a while.
 fn is_due(known: Option<&ConversationRow>, rows: &[MessageRow], interval: Millis, now: Millis) -> Due {
     let Some(last) = rows.last().filter(|_| rows.len() > 1) else { return Due::Never };
     let Some(known) = known else { return Due::Now };
@@ -155,8 +156,8 @@ fn is_due(known: Option<&ConversationRow>, rows: &[MessageRow], interval: Millis
     }
 }
 
-/// Makes the memory that represents the session with the messages `rows`. Returns whether it was stored, that is,
-/// whether it is new.
+/// Makes the memory that represents the session with the messages `rows`. Returns whether it was stored, which is so if
+/// it is new.
 async fn make(
     engine: &Engine,
     project: &WritableProject,
@@ -176,9 +177,9 @@ async fn make(
     Ok(is_made)
 }
 
-/// Returns the messages that the memory of a session is made from, at most [`MOST_MESSAGES`]. Of a longer session, tool
-/// calls are left out first, then all but the last answer to each request, then evenly spaced requests with their
-/// answers.
+/// Returns the messages from which the memory of a session is made, at most [`MOST_MESSAGES`]. If a session has more
+/// messages, tool calls are left out first. Then all answers to each request except the last are left out, and then
+/// evenly spaced requests with their answers.
 fn chosen(rows: &[MessageRow]) -> Vec<MessageRow> {
     let is_of = |row: &MessageRow, roles: &[Role]| row.role.is_some_and(|role| roles.contains(&role));
     let talk = [Role::User, Role::Assistant];
@@ -198,8 +199,8 @@ fn chosen(rows: &[MessageRow]) -> Vec<MessageRow> {
     pairs.copied().cloned().collect()
 }
 
-/// Replaces the memory that represents the session by a model's summary. Does nothing if that memory was not made from
-/// the messages up to the last of `rows`.
+/// Replaces the memory that represents the session with a model's summary. Does nothing if that memory was not made
+/// from the messages up to the last of `rows`.
 pub async fn supersede(
     engine: &Engine,
     project: &WritableProject,
@@ -222,8 +223,8 @@ pub async fn supersede(
     Ok(())
 }
 
-/// Stores `text`, with its title, as the memory that represents the session with the messages `rows`. Returns whether it
-/// is new.
+/// Stores `text`, with its title, as the memory that represents the session with the messages `rows`. Returns whether
+/// this memory is new.
 async fn save(
     engine: &Engine,
     project: &WritableProject,

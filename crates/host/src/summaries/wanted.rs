@@ -1,4 +1,4 @@
-//! The types for making a summary: what is wanted, and what was made.
+//! The types for making a summary: the wanted summary, and the finished summary.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,49 +12,49 @@ use tiro_store::{MessageRow, source_hash};
 /// is still common.
 pub const UNKNOWN_WINDOW: usize = 8192;
 
-/// What to summarise, and how.
+/// A description of the wanted summary.
 #[derive(Clone, Debug)]
 pub struct Wanted {
     /// The session whose messages are summarised.
     pub session: SessionId,
     /// The messages, in order.
     pub rows: Vec<MessageRow>,
-    /// How detailed the summary is.
+    /// The level of detail.
     pub level: Level,
-    /// The maximum number of tokens (o200k) that the summary may have; `None` for the level's usual length.
+    /// The maximum number of tokens (o200k) of the summary; `None` for the level's usual length.
     pub max_tokens: Option<usize>,
     /// The topic to concentrate on; empty for everything.
     pub focus: String,
-    /// Whether a model may write it. This has no effect unless the user named a provider for summaries.
+    /// Whether a model may write the summary. This has no effect unless the user named a provider for summaries.
     pub by_model: bool,
 }
 
-/// A summary, made now or taken from the cache.
+/// A finished summary, which was made now or taken from the cache.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Made {
-    /// Its id, if it is stored as a version of its range.
+    /// The id, if the summary is stored as a version of its range.
     pub id: Option<String>,
     /// The text.
     pub text: String,
-    /// Its tokens (o200k).
+    /// The number of tokens (o200k).
     pub tokens: usize,
     /// `extractive`, or the name of the provider that wrote it.
     pub provider: String,
     /// The provider's model.
     pub model: String,
-    /// How well it passes the checks of `summarize::quality`, from 0 to 1.
+    /// The quality according to the checks of `summarize::quality`, from 0 to 1.
     pub quality: f64,
-    /// The ordinals of the messages from which its sentences come.
+    /// The ordinals of the messages from which the summary's sentences come.
     pub cited: Vec<i64>,
-    /// What it cost, in US dollars.
+    /// The cost in US dollars.
     pub cost_usd: f64,
-    /// Whether it was taken from the store or the cache.
+    /// Whether the summary was taken from the store or the cache.
     #[serde(skip)]
     pub is_kept: bool,
-    /// Whether a model was asked and no request got an answer.
+    /// Whether a model was asked and no request was answered.
     #[serde(skip)]
     pub is_silent: bool,
-    /// Notices: what was sent to a model, and why the summary was not made as requested.
+    /// Notices about what was sent to a model, and about the reason if the summary was not made as requested.
     #[serde(default)]
     pub notices: Vec<String>,
 }
@@ -65,7 +65,7 @@ impl Wanted {
         self.rows.iter().map(|row| usize::try_from(row.tokens).unwrap_or(0)).sum()
     }
 
-    /// Returns the most tokens that the summary may have.
+    /// Returns the maximum number of tokens of the summary.
     pub fn most(&self) -> usize {
         self.max_tokens.unwrap_or_else(|| summarize::length(self.level, self.tokens()))
     }

@@ -1,9 +1,9 @@
 //! The configured providers and their uses. They are defined in `[providers.NAME]` of the configuration file, or by
 //! variables.
 //!
-//! By default, a provider on another machine may only be consulted; a model on this machine may also summarise.
-//! Memories leave the machine for summaries only if the user lists that use for the provider. This module knows
-//! where keys are, but not the keys themselves: a key is read for each call and never kept.
+//! By default, a provider on another machine may only be consulted. A model on this machine may also summarise.
+//! Memories leave the machine for summaries only if the user lists that use for the provider. This module knows where
+//! keys are, but not the keys themselves. A key is read for each call and not kept here.
 
 use std::path::{Path, PathBuf};
 
@@ -30,7 +30,7 @@ pub enum Use {
     Consult,
 }
 
-/// Limits of what may be spent on one provider.
+/// The spending limits of one provider.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
     /// For one call.
@@ -52,9 +52,9 @@ pub enum Origin {
 /// A provider and its uses.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Configured {
-    /// How to reach the provider.
+    /// The service, address and key of the provider.
     pub provider: Provider,
-    /// The purposes for which it may be asked.
+    /// The purposes for which the provider may be asked.
     pub uses: Vec<Use>,
     /// Whether the provider may search the memory while it is consulted.
     pub memory: bool,
@@ -62,11 +62,11 @@ pub struct Configured {
     pub limits: Limits,
     /// Where the provider is defined.
     pub origin: Origin,
-    /// The place of the definition in the configuration file: path and line.
+    /// The place of the definition in the configuration file, as path and line.
     pub place: Option<String>,
 }
 
-/// The beginning of the name of a tool that asks an assistant; the rest is the assistant's name.
+/// The beginning of the name of a tool that asks an assistant. The assistant's name follows.
 pub const CHAT_PREFIX: &str = "chat_with_";
 
 impl Configured {
@@ -128,13 +128,13 @@ impl Sources {
                 found.push(ProviderReader { name, path, document: &document, sources: self }.provider(item)?);
             }
         }
-        // This skips known servers whose service has no address of its own: they must be configured by name.
+        // This skips known servers whose service has no address of its own. They must be configured by name.
         for known in KNOWN.iter().filter(|known| known.endpoint.is_none()) {
             if found.iter().all(|each| each.provider.name != known.name) {
                 found.extend(self.known(known, options)?);
             }
         }
-        // The provider that `PERSISTENCE_SUMMARIZATION_PROVIDER` names may summarise, whatever its other uses are.
+        // The provider in `PERSISTENCE_SUMMARIZATION_PROVIDER` may summarise, whatever its other uses are.
         let named = self.variables.get("PERSISTENCE_SUMMARIZATION_PROVIDER");
         if let Some(each) = found.iter_mut().find(|each| named == Some(&each.provider.name))
             && options.default_provider == each.provider.name
@@ -146,7 +146,7 @@ impl Sources {
         Ok(found)
     }
 
-    /// Returns the variable that is set and may contain the key of `known`.
+    /// Returns the first variable that is set and may contain the key of `known`.
     pub(super) fn key_of(&self, known: &Known) -> Option<&'static str> {
         known.keys.iter().copied().find(|name| self.keys.iter().any(|set| set == name))
     }
@@ -165,8 +165,8 @@ impl Sources {
         };
         let model = variable("MODEL");
         let key = self.key_of(known);
-        // A key alone configures nothing: it may be there for another program. A variable of ours that names the model
-        // is the user's choice.
+        // A key alone configures nothing, because it may be there for another program. If a variable of ours names the
+        // model, this is the user's choice.
         let is_there = model.is_some() && (known.service == Service::Ollama || key.is_some());
         if !is_there && !named {
             return Ok(None);
@@ -282,8 +282,8 @@ impl ProviderReader<'_> {
             ))
             .hint("give the address of the server, such as http://localhost:8080/v1"));
         }
-        // The key of a service is sent only to the service itself. A provider with another address needs a key that
-        // is configured for that provider.
+        // The key of a service is sent only to the service itself. A provider with another address needs a key that is
+        // configured for this provider.
         if let (Key::None, None, Some(usual)) = (&provider.key, &provider.endpoint, usual) {
             let set = self.sources.key_of(usual).or(usual.keys.first().copied());
             provider.key = set.map_or(Key::None, |name| Key::Variable(name.into()));

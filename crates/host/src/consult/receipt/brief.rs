@@ -1,4 +1,5 @@
-//! A receipt in few tokens, as an agent gets it with each answer: the most important remarks, and how many others there are.
+//! Makes a short receipt, which an agent gets with each answer. It contains the most important remarks and the number
+//! of other remarks.
 
 use super::{Files, Receipt, Reported, Skipped, WITHOUT_FILES, capitalised};
 use crate::consult::functions::Ran;
@@ -7,30 +8,30 @@ use tiro_base::error::partial;
 use tiro_base::humanize::{counted, thousands};
 use tiro_text::tokens;
 
-/// How many items a remark of a short receipt lists. Arbitrary.
+/// The maximum number of items that a remark of a short receipt lists. Arbitrary.
 const SHORT_LIST: usize = 4;
 
-/// How many tokens a remark of a short receipt may take, except the first. Arbitrary.
+/// The maximum number of tokens of a remark in a short receipt, except the first remark. Arbitrary.
 const SHORT_REMARK: usize = 40;
 
-/// The fewest tokens of a part of a sentence that says something. Arbitrary.
+/// The minimum number of tokens of a part of a sentence that is worth showing. Arbitrary.
 const LEAST_PART: usize = 6;
 
-/// The tokens around a part of a sentence.
+/// The number of tokens around a part of a sentence.
 const SLACK: usize = 3;
 
-/// The tokens of the last line, which says that remarks are not shown.
+/// The number of tokens of the last line, which says that some remarks are not shown.
 const REST_TOKENS: usize = 16;
 
-/// A remark of a short receipt: a sentence, and what it counts.
+/// A remark of a short receipt: a sentence, and a list of the things that it counts.
 struct Remark {
     /// The sentence without a full stop.
     head: String,
-    /// The things that the sentence counts, as far as they are known, each in words.
+    /// The things that the sentence counts, as far as they are known. Each is a text.
     listed: Vec<String>,
-    /// The same in fewer words, for little room; empty if there are none.
+    /// A shorter version of `listed`, for little room; empty if there is none.
     short: Vec<String>,
-    /// Whether `listed` has everything.
+    /// Whether `listed` contains everything.
     is_whole: bool,
 }
 
@@ -50,8 +51,8 @@ impl Remark {
         })
     }
 
-    /// Returns the line with as much of the list as fits into `room` tokens, and whether it says everything. Returns `None`
-    /// if not even the sentence fits.
+    /// Returns the line with as much of the list as fits into `room` tokens. Also returns whether the line shows
+    /// everything. Returns `None` if not even the sentence fits.
     fn line(&self, room: usize) -> Option<(String, bool)> {
         let of = |list: &[String], is_full: bool| {
             let lines = (1..=list.len().min(SHORT_LIST)).rev().map(|shown| {
@@ -66,7 +67,7 @@ impl Remark {
         if let Some(fits) = lines.into_iter().find(|(line, _)| tokens::count(line) <= room) {
             return Some(fits);
         }
-        // A sentence without a list may be long in itself, as one that names a call.
+        // A sentence without a list may itself be long, for example if it names a call.
         let part = tokens::truncate(&self.head, room.saturating_sub(SLACK));
         let is_worth_it = tokens::count(part) >= LEAST_PART;
         is_worth_it.then(|| (format!("\n{}…", part.trim_end()), false))
@@ -74,8 +75,8 @@ impl Remark {
 }
 
 impl Receipt {
-    /// Returns the receipt as text of at most `most` tokens (o200k): whole if that fits, otherwise the most important
-    /// remarks, how many others there are, and what shows them.
+    /// Returns the receipt as text of at most `most` tokens (o200k). If the whole receipt doesn't fit, the text
+    /// contains the most important remarks, the number of other remarks, and the name of the tool that shows them.
     pub fn brief(&self, most: usize) -> String {
         let whole = self.text();
         if tokens::count(&whole) <= most {
@@ -84,7 +85,7 @@ impl Receipt {
         let mut text = format!("Turn {}.", self.turn);
         let (mut left, all) = (0, self.remarks());
         for (place, remark) in all.iter().enumerate() {
-            // The first remark says what was sent and what it cost, so it may take the most room.
+            // The first remark says what was sent and how much it cost, so it may take more room than the others.
             let share = if place == 0 { most } else { SHORT_REMARK };
             let room = most.saturating_sub(tokens::count(&text) + REST_TOKENS).min(share);
             match remark.line(room) {
@@ -103,16 +104,16 @@ impl Receipt {
         text
     }
 
-    /// Returns what a short receipt says, the most important first.
+    /// Returns the remarks of a short receipt, the most important first.
     fn remarks(&self) -> Vec<Remark> {
         let sentence = |text: &String| Remark::of(capitalised(text));
         let mut remarks: Vec<Remark> = self.disclosures.iter().map(sentence).collect();
-        // Notices about the answer come before those about the prompt, since many of the latter may be about single
-        // files.
+        // Notices about the answer come before those about the prompt, because there may be many notices about single
+        // files in the prompt.
         let (about_prompt, about_answer) = self.notices.split_at(self.about_prompt.min(self.notices.len()));
         remarks.extend(partial::others(about_answer).rev().map(sentence));
         if !self.redacted.is_empty() {
-            // The list of places with secrets is not worth its room.
+            // The list of places with secrets would take too much room.
             let all: usize = self.redacted.values().sum();
             remarks.push(Remark { is_whole: false, ..Remark::of(format!("Secrets replaced: {all}")) });
         }

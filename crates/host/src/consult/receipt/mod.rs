@@ -1,4 +1,4 @@
-//! The receipt of a turn: what was sent, what was not, and what it cost.
+//! The receipt of a turn. It lists what was sent, what was left out, and the cost.
 
 mod brief;
 
@@ -13,23 +13,23 @@ use tiro_base::humanize::{counted, thousands};
 use tiro_base::thread::Part;
 use tiro_inline::{Moved, Plan, Why};
 
-/// How many paths and remarks a receipt lists of each kind; the rest is counted.
+/// The maximum number of paths, and of remarks, of each kind that a receipt lists. The rest is counted.
 const LISTED: usize = 20;
 
-/// What the caller is told if the assistant has no files.
+/// The text for the caller if the assistant has no files.
 const WITHOUT_FILES: &str = "The assistant has no files; `context` names some";
 
-/// A number of files, and the paths of the first of them.
+/// The number of some files, and the paths of the first of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Files {
-    /// How many.
+    /// The number of files.
     pub count: usize,
-    /// The paths of the first.
+    /// The paths of the first files.
     pub paths: Vec<String>,
 }
 
 impl Files {
-    /// Returns how many `paths` there are, and the first of them.
+    /// Returns the number of `paths`, and the first of them.
     pub fn of<'a>(paths: impl IntoIterator<Item = &'a str>) -> Files {
         let mut files = Files::default();
         for path in paths {
@@ -41,33 +41,33 @@ impl Files {
         files
     }
 
-    /// Returns whether there are none.
+    /// Returns whether there are no files.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 }
 
-/// A path that was left out, and why.
+/// A path that was left out, and the reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skipped {
     /// The path.
     pub path: String,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
-/// What a turn sent and cost.
+/// The receipt of a turn: what it sent, and the cost.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Receipt {
     /// The number of the turn in its thread.
     pub turn: u32,
     /// The number of the epoch.
     pub epoch: u32,
-    /// The tokens of the prompt as Tiro counts them (o200k), by part.
+    /// The number of tokens of each part of the prompt, as Tiro counts them (o200k).
     pub tokens: BTreeMap<String, usize>,
     /// The context window.
     pub window: usize,
-    /// How many of the prompt's tokens are the same as in the prompt before it.
+    /// The number of tokens at the beginning of the prompt that are the same as in the previous prompt.
     pub unchanged_prefix: usize,
     /// Files that were sent whole.
     #[serde(default, skip_serializing_if = "Files::is_empty")]
@@ -75,10 +75,10 @@ pub struct Receipt {
     /// Files whose changes were sent.
     #[serde(default, skip_serializing_if = "Files::is_empty")]
     pub diffed: Files,
-    /// Files that the assistant was told are gone.
+    /// Files that are gone. The assistant was told so.
     #[serde(default, skip_serializing_if = "Files::is_empty")]
     pub removed: Files,
-    /// How many files the assistant has already.
+    /// The number of files that the assistant already has in their current form.
     pub unchanged: usize,
     /// Files that can be searched instead of read.
     #[serde(default, skip_serializing_if = "Files::is_empty")]
@@ -92,38 +92,41 @@ pub struct Receipt {
     /// Paths that were left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<Skipped>,
-    /// How many more paths were left out.
+    /// The number of further paths that were left out.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub skipped_more: usize,
     /// Secrets that were replaced, by file or part.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub redacted: BTreeMap<String, usize>,
-    /// Why everything was sent again, if it was.
+    /// The reason why everything was sent again, if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_epoch: Option<String>,
-    /// The tokens that this turn saved: what sending all files whole would have added, minus what was added for files.
+    /// The number of tokens that this turn saved: the tokens that all files would have taken, minus the tokens that
+    /// were added for files.
     pub saved: usize,
     /// The functions that the assistant called.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub functions: Vec<Ran>,
-    /// What the provider reports: tokens sent, read from its cache, and received, in all rounds.
+    /// The numbers that the provider reports for all rounds: tokens sent, tokens read from its cache, and tokens
+    /// received.
     pub reported: Reported,
-    /// What was sent where, and its cost.
+    /// Lines that say what was sent where, and its cost.
     pub disclosures: Vec<String>,
-    /// Tiro's own time, without the assistant's, in milliseconds.
+    /// Tiro's own time in milliseconds, without the assistant's time.
     pub own_ms: u64,
     /// Whether the assistant has no file and no image.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub without_files: bool,
-    /// Other remarks, each a sentence without a full stop: first those about the prompt, then those about the answer.
+    /// Other remarks, each of which is a sentence without a full stop. Remarks about the prompt come first, then those
+    /// about the answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<String>,
-    /// How many of the notices are about the prompt.
+    /// The number of notices that are about the prompt.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub about_prompt: usize,
 }
 
-/// Returns whether a number says nothing.
+/// Returns whether a number is 0, so that it is not stored.
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_zero(number: &usize) -> bool {
     *number == 0
@@ -134,17 +137,18 @@ fn is_zero(number: &usize) -> bool {
 pub struct Reported {
     /// Tokens sent.
     pub input: u64,
-    /// Tokens of these that came from the provider's cache.
+    /// Tokens sent that the provider read from its cache.
     pub cached: u64,
     /// Tokens received.
     pub output: u64,
-    /// Whether a number is an upper bound of Tiro's, because the provider reported none or an implausible one.
+    /// Whether a number is Tiro's upper bound, because the provider reported no number or an implausible one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_estimate: bool,
 }
 
 impl Receipt {
-    /// Adds what `plan` says about files. Files that are searched are named only if they are not the same as before.
+    /// Adds the plan's decisions about files. Files that are searched are named only if they are not the same as
+    /// before.
     pub fn add_plan(&mut self, plan: &Plan, has_other_overflow: bool) {
         let of = |part: Part| {
             Files::of(plan.sendings.iter().filter(|sent| sent.part == part).map(|sent| sent.path.as_str()))
@@ -162,7 +166,8 @@ impl Receipt {
         self.saved = plan.whole.saturating_sub(plan.appended);
     }
 
-    /// Adds how many secrets were replaced in the files that `plan` sends. `found` has the numbers by path.
+    /// Adds the numbers of secrets that were replaced in the files that `plan` sends. `found` contains these numbers,
+    /// keyed by path.
     pub fn add_redacted(&mut self, plan: &Plan, found: &BTreeMap<String, usize>) {
         let sent = plan.sendings.iter().filter_map(|sent| found.get_key_value(&sent.path));
         self.redacted.extend(sent.map(|(path, count)| (path.clone(), *count)));
@@ -179,7 +184,7 @@ impl Receipt {
         }
         let remarks = self.notices.len().saturating_sub(LISTED);
         if remarks > 0 {
-            // Remarks about the answer stay, as far as there is room for them.
+            // Remarks about the answer stay as far as there is room for them.
             let of_prompt = remarks.min(self.about_prompt);
             self.notices.drain(self.about_prompt - of_prompt..self.about_prompt);
             self.about_prompt -= of_prompt;
@@ -189,7 +194,7 @@ impl Receipt {
     }
 }
 
-/// Returns why a new epoch begins, as the caller is told.
+/// Returns the reason for a new epoch, in words for the caller.
 fn reason(why: Why) -> &'static str {
     match why {
         Why::Outdated => {
@@ -203,7 +208,7 @@ fn reason(why: Why) -> &'static str {
 }
 
 impl Files {
-    /// Returns the number of files and the first paths: `3 files (a.rs, b.rs, c.rs)`.
+    /// Returns the number of files and the first paths as text: `3 files (a.rs, b.rs, c.rs)`.
     fn text(&self) -> String {
         let count = counted(self.count, "file", "files");
         if self.paths.is_empty() {
@@ -302,7 +307,7 @@ fn capitalised(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// Returns the line of a call of a function.
+/// Returns the line that describes a call of a function.
 fn called(ran: &Ran) -> String {
     let result = match &ran.error {
         Some(why) => format!("failed: {why}"),

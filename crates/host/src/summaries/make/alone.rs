@@ -1,6 +1,6 @@
-//! Lets one call at a time ask a model for a summary, so that nobody pays twice for the same one.
+//! Lets only one call at a time ask a model for a summary, so that nobody pays twice for the same summary.
 //!
-//! The call that asks has a lease on the summary. If the call is cancelled or its process dies, the next call asks.
+//! The call that asks holds a lease on the summary. If the call is cancelled or its process dies, the next call asks.
 
 use std::time::{Duration, Instant};
 
@@ -11,12 +11,12 @@ use crate::summaries::keep::cached;
 use crate::summaries::wanted::Made;
 use tiro_base::error::Result;
 
-/// How often a waiting call looks for the summary.
+/// The time between two checks of a waiting call whether the summary was made.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// What came of a call's turn to ask for a summary.
+/// The outcome of a call's attempt to ask for a summary.
 pub(super) enum Turn<T> {
-    /// The call asked, with this result.
+    /// This call asked, with this result.
     Ours(T),
     /// Another call asked, and made this summary.
     Made(Box<Made>),
@@ -27,7 +27,8 @@ pub(super) enum Turn<T> {
 /// Asks for the summary that is cached under `key` if no other call does. Otherwise waits for the other call, for at most
 /// `patience`.
 ///
-/// Errors as reading the cache does. If no lease can be taken because the store can't be written, asks all the same.
+/// Errors if the cache can't be read. If no lease can be taken because the store can't be written, asks without a
+/// lease.
 pub(super) async fn alone<T>(
     engine: &Engine,
     project: &OpenProject,
@@ -50,7 +51,7 @@ pub(super) async fn alone<T>(
         }
         tokio::time::sleep(LOOK).await;
     };
-    // The call that had the lease before may have made it.
+    // The call that had the lease before may have made the summary.
     if let Some(made) = cached(engine, project, key).await? {
         return Ok(Turn::Made(Box::new(made)));
     }

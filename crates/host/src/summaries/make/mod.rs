@@ -1,8 +1,9 @@
-//! Makes the summary of a range of messages: reads the messages, asks a model or chooses sentences, stores the result.
+//! Makes the summary of a range of messages. It reads the messages, asks a model or chooses sentences, and stores the
+//! result.
 //!
-//! A summary of the usual length and without a focus is stored as a version of its range; any other summary is only
-//! cached. Both kinds are looked up by a hash of their messages, so a summary is never used after one of its messages
-//! was forgotten or changed.
+//! A summary of the usual length and without a focus is stored as a version of its range. Any other summary is only
+//! cached. Both kinds are found by a hash of their messages, so a summary is never used after one of its messages was
+//! forgotten or changed.
 
 mod alone;
 
@@ -35,7 +36,8 @@ pub use crate::summaries::messages::range;
 /// The maximum number of tokens that a second request adds to the first one, not counting the quoted first answer.
 pub const AGAIN: usize = 1000;
 
-/// How long after the deadline a request is ended that doesn't end by itself. One that does may be late on a busy machine.
+/// The time after the deadline at which a request is ended by force. Even a request that ends by itself may be late on
+/// a busy machine.
 const SPARE: Duration = Duration::from_secs(1);
 
 /// Returns the summary from the store or the cache, or makes it if neither has it.
@@ -106,8 +108,8 @@ pub async fn make(
         }
         _ => {}
     }
-    // After a failure nothing is cached, so that either the idle server or the next call asks a model again, whichever
-    // comes first.
+    // After a failure nothing is cached. So the idle server or the next call, whichever comes first, asks a model
+    // again.
     match has_failed {
         true if made.id.is_some() => {
             if let Err(error) = enqueue::after_failure(engine, project, &wanted).await {
@@ -116,14 +118,15 @@ pub async fn make(
             }
         }
         false if is_whole => cache(engine, project, &wanted, key, &made).await?,
-        // A damaged text may be repaired.
+        // A damaged text may be repaired later.
         _ => {}
     }
     Ok(made)
 }
 
-/// Has a model write the summary in the background, and stores it. If the model fails, no sentences are chosen instead. If the program,
-/// not the user, requested the summary, the model gets only instructions and answers.
+/// Has a model write the summary in the background, and stores it. If the model fails, sentences are not chosen
+/// instead. If the summary was requested by the program and not by the user, the model gets only instructions and
+/// answers.
 ///
 /// Errors with [`Kind::NotFound`] if none of the messages exists any more.
 pub async fn make_by_model(
@@ -163,8 +166,8 @@ pub async fn make_by_model(
     Ok(made)
 }
 
-/// Returns the provider that writes the summary; `None` if the user named no provider, or if a model may not write this
-/// summary.
+/// Returns the provider that writes the summary. Returns `None` if the user named no provider, or if a model may not
+/// write this summary.
 ///
 /// Errors if the configuration can't be read.
 pub(super) fn writer(engine: &Engine, wanted: &Wanted) -> Result<Option<Configured>> {
@@ -220,7 +223,7 @@ struct Asking<'a> {
     /// The messages, with their texts.
     texts: &'a Arc<Vec<(MessageRow, String)>>,
     provider: &'a Configured,
-    /// How long all requests together may take.
+    /// The time that all requests together may take.
     deadline: Duration,
     /// Adds up the cost of all requests.
     bill: &'a Bill,
@@ -229,16 +232,15 @@ struct Asking<'a> {
 /// A request to the model, and the channel for its answer. The thread that writes the summary sends both.
 type Question = (Request, oneshot::Sender<Result<Reply>>);
 
-/// A model's summary, or why there is none.
+/// A model's summary, or the reason why there is none.
 type Written = Result<summarize::WrittenSummary>;
 
 impl Asking<'_> {
-    /// Returns the summary, and whether the model failed. After a failure, the summary consists of chosen sentences; it
+    /// Returns the summary, and whether the model failed. After a failure, the summary consists of chosen sentences. It
     /// is `None` if they are not chosen yet.
     async fn ask_or_choose(&self, notices: &mut Vec<String>) -> Result<(Option<Made>, bool)> {
         let mut chosen = None;
-        // After three fifths of the model's time, this starts to choose sentences, so that they are ready if the model
-        // fails.
+        // After three fifths of the model's time, sentences are chosen too, so that they are ready if the model fails.
         let ahead = async {
             tokio::time::sleep(self.deadline * 3 / 5).await;
             extracted(self.wanted, Arc::clone(self.texts)).await
@@ -264,8 +266,8 @@ impl Asking<'_> {
         })
     }
 
-    /// Returns the model's summary. If the provider has summarised the beginning of the range earlier, the request
-    /// consists of that summary and the messages after it.
+    /// Returns the model's summary. If the provider has already summarised the beginning of the range, the request
+    /// contains this summary and the messages after it.
     async fn ask(&self, notices: &mut Vec<String>) -> Result<Made> {
         let began = Instant::now();
         let deadline = self.deadline;
@@ -314,8 +316,9 @@ impl Asking<'_> {
         })
     }
 
-    /// Returns what the requests are for. Each of them names all messages of the summary that are sent, also where a
-    /// long range is sent in parts; if the summary continues `previous`, the messages that follow it.
+    /// Returns the purpose of the requests and their messages. Each request names all messages of the summary that are
+    /// sent, even if a long range is sent in parts. If the summary continues `previous`, these are the messages after
+    /// it.
     fn matter(&self, previous: Option<&(i64, String)>) -> Matter {
         let known = previous.map_or(i64::MIN, |(last, _)| *last);
         let sent = self.texts.iter().filter(|(row, _)| row.ordinal > known);
@@ -324,7 +327,7 @@ impl Asking<'_> {
         Matter { session, ..Matter::of(Purpose::Summary, Sources::memories(ids)) }
     }
 
-    /// Makes the summary on another thread, since it takes long to rate answers. That thread sends its requests to
+    /// Makes the summary on another thread, because rating answers takes long. This thread sends its requests to
     /// `questions`.
     fn write(
         &self,
@@ -363,7 +366,7 @@ impl Asking<'_> {
     }
 
     /// Sends the requests of `writing` to the provider until `writing` ends, and collects the answers in `answered`. If
-    /// the call is cancelled, so are the requests.
+    /// the call is cancelled, the requests are cancelled too.
     async fn answer(
         &self,
         writing: impl Future<Output = Result<Written>>,
@@ -393,7 +396,7 @@ impl Asking<'_> {
         }
     }
 
-    /// Returns the record of this attempt: its requests, their cost, and whether it gave a summary.
+    /// Returns the record of this attempt: its requests, their cost, and whether it resulted in a summary.
     fn attempt(&self, made: &Written, answered: &[Answered], began: Instant) -> Attempt {
         let (wanted, provider) = (self.wanted, &self.provider.provider);
         let last = answered.last();

@@ -1,4 +1,4 @@
-//! Finds the statements of a range of messages that later messages of the range corrected, so that a summary marks them.
+//! Finds statements in a range of messages that later messages of the range corrected. A summary marks them.
 
 use std::collections::HashMap;
 
@@ -16,11 +16,11 @@ struct MessageStatement {
     corrected: Corrected,
 }
 
-/// Returns for each message its statements that a later message of the same voice replaced by another value. The result
-/// depends only on the messages.
+/// Returns for each message the statements that a later message of the same voice replaced with another value. The
+/// result depends only on the messages.
 pub fn corrections(texts: &[(MessageRow, String)]) -> Vec<Vec<Corrected>> {
     let mut by_voice: HashMap<String, (Subjects, Vec<usize>)> = HashMap::new();
-    // The statements about the same thing, in order, for each thing.
+    // For each thing, the statements about it, in order.
     let mut subjects: Vec<Vec<MessageStatement>> = Vec::new();
     for (message, (row, text)) in texts.iter().enumerate() {
         let Voice::Person(name) = said(row, text).voice() else { continue };

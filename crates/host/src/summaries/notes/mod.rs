@@ -1,8 +1,9 @@
-//! Extracts facts and decisions from the messages of a session, and finds which statements replaced earlier ones.
+//! Extracts facts and decisions from the messages of a session, and finds which statements replaced earlier statements.
 //!
-//! A call that needs the results, or the idle server, does this in bounded steps. What is extracted depends only on the
-//! messages, so two processes that read the same messages at once store the same facts. What an assistant said is judged
-//! by the reply to it, so messages after the last one of a person are read again once a person has answered.
+//! A call that needs the results, or the idle server, does this work in bounded steps. The extracted facts depend only
+//! on the messages. So two processes that read the same messages at the same time store the same facts. An assistant's
+//! statement is judged by the reply to it. So messages after the last message of a person are read again when a person
+//! has answered.
 
 pub mod corrections;
 
@@ -24,16 +25,18 @@ use tiro_store::{MessageRow, NewStatement, PreparedMemory, ReadStore, Statement,
 /// The maximum number of messages that one step reads, which usually takes less than a second. Arbitrary.
 const STEP: usize = 1000;
 
-/// How many messages before the new ones are read again, so that replies are read with what they reply to. Arbitrary.
+/// The number of messages before the new ones that are read again, so that replies are read together with the messages
+/// that they answer. Arbitrary.
 pub const LOOK_BACK: i64 = 40;
 
-/// How many facts of an earlier version of the program one transaction removes. Arbitrary.
+/// The number of facts of an earlier version of the program that one transaction removes. Arbitrary.
 const REMOVED_AT_ONCE: usize = 500;
 
-/// How many earlier statements of a voice new ones are compared with. Arbitrary: a comparison takes a microsecond.
+/// The number of earlier statements of a voice with which new statements are compared. Arbitrary: a comparison takes a
+/// microsecond.
 const COMPARED: usize = 2000;
 
-/// How long to wait for other writers: the result can be made again.
+/// The longest time to wait for other writers. It is short, because the result can be made again.
 const TURN: Duration = Duration::from_millis(250);
 
 /// The voice of memories that a model stored.
@@ -70,26 +73,26 @@ pub async fn note(engine: &Engine, project: &WritableProject, session: &SessionI
     let stated =
         stated.map(|(row, voice, stated)| Told { memory: row.key, time: row.time, voice, stated }).collect();
     let statements = compared(store, scope, stated).await?;
-    // Without a reply, a whole step of messages is passed over.
+    // If there is no reply, a whole step of messages is skipped.
     let noted = last_reply.or((left > 0).then_some(last)).unwrap_or(noted);
     store.add_statements(scope, statements, Some((session.clone(), noted))).await?;
     Ok(left)
 }
 
-/// The next new messages of a session, and the facts in them. Nothing of this is stored yet.
+/// The next new messages of a session, and the facts in them. None of this is stored yet.
 struct Unnoted {
-    /// The last message from which facts are stored.
+    /// The ordinal of the last message from which facts were stored.
     noted: i64,
     /// The new messages, and those before them that they may reply to.
     read: Vec<(MessageRow, String)>,
     facts: Vec<Fact>,
-    /// The last new message of a person.
+    /// The ordinal of the last new message of a person.
     last_reply: Option<i64>,
-    /// How many new messages are left for the next step.
+    /// The number of new messages that are left for the next step.
     left: usize,
 }
 
-/// Reads the next new messages of the session and the facts in them. Returns `None` if there is nothing to note.
+/// Reads the next new messages of the session and the facts in them. Returns `None` if there is nothing new to extract.
 async fn unnoted(known: &Known<'_>) -> Result<Option<Unnoted>> {
     let noted = known.noted().await?;
     let from = (noted - LOOK_BACK).max(0);
@@ -112,14 +115,14 @@ async fn unnoted(known: &Known<'_>) -> Result<Option<Unnoted>> {
     Ok(Some(Unnoted { noted, read, facts, last_reply, left }))
 }
 
-/// Facts and decisions that are not stored yet, and those that they take back.
+/// Facts and decisions that are not stored yet, and the stored facts that they take back.
 #[derive(Debug, Default)]
 pub struct NewFacts {
     /// The facts, the latest first.
     pub facts: Vec<Memory>,
     /// Stored facts that no longer hold.
     pub taken_back: HashSet<MemoryId>,
-    /// Whether there are messages that are not noted yet.
+    /// Whether facts were not yet extracted from all messages.
     pub is_behind: bool,
 }
 
@@ -159,7 +162,7 @@ pub async fn new_facts(known: &Known<'_>) -> Result<NewFacts> {
     Ok(NewFacts { facts, taken_back, is_behind: true })
 }
 
-/// Compares a stored memory with earlier ones, so that those with another value are superseded.
+/// Compares a stored memory with earlier memories, so that those with another value become superseded.
 pub async fn note_stored(store: &dyn Store, scope: &Scope, memory: &Memory) -> Result<()> {
     let stated = of_message(&memory.text);
     let told = Told { memory: memory.key, time: memory.time, voice: NOTES.to_owned(), stated };
@@ -182,7 +185,7 @@ pub(super) fn said<'a>(row: &'a MessageRow, text: &'a str) -> Said<'a> {
     Said { ordinal: row.ordinal, role: row.role, speaker: row.speaker.as_deref(), text }
 }
 
-/// Stores facts as memories that refer to the messages they come from.
+/// Stores facts as memories that refer to their messages.
 async fn save_facts(
     engine: &Engine,
     project: &WritableProject,
@@ -199,8 +202,7 @@ async fn save_facts(
     Ok(())
 }
 
-/// Returns the facts as memories that refer to the messages they come from. For each, also returns the facts that it takes
-/// back.
+/// Returns the facts as memories that refer to their messages. For each, also returns the facts that it takes back.
 async fn as_memories(
     project: &OpenProject,
     session: &SessionId,
@@ -230,7 +232,7 @@ async fn as_memories(
     Ok((memories, taken_back))
 }
 
-/// Returns the facts of the message with the ordinal `before`: those of this step, and those that are stored.
+/// Returns the facts of the message with the ordinal `before`. They come from this step or from the store.
 async fn taken_back(
     store: &dyn ReadStore,
     scope: &Scope,
@@ -251,7 +253,7 @@ async fn taken_back(
     Ok(facts.into_iter().filter(is_extract).map(|memory| memory.id).collect())
 }
 
-/// What a voice states in a memory.
+/// The statements of a voice in a memory.
 struct Told {
     memory: MemoryKey,
     time: i64,
@@ -259,7 +261,8 @@ struct Told {
     stated: Vec<Stated>,
 }
 
-/// Returns the statements as they are to be stored: each with the earlier statement that is about the same thing.
+/// Returns the statements in the form in which they are stored. Each names the earlier statement about the same thing,
+/// if there is one.
 async fn compared(store: &dyn ReadStore, scope: &Scope, told: Vec<Told>) -> Result<Vec<NewStatement>> {
     let voices: HashSet<&str> =
         told.iter().filter(|told| !told.stated.is_empty()).map(|told| told.voice.as_str()).collect();
@@ -308,7 +311,7 @@ impl Voiced {
         voiced
     }
 
-    /// Returns the statement as it is to be stored; `None` if it is stored already.
+    /// Returns the statement in the form in which it is stored. Returns `None` if it is already stored.
     fn compare(
         &mut self,
         memory: MemoryKey,
