@@ -1,14 +1,15 @@
-//! The operations of Tiro, one file each, in folders by toolset, and the table of the tools that agents call.
+//! The operations of Tiro, and the table of the tools that agents call. Each operation has its own file, in a folder
+//! for its toolset.
 
 #![allow(rustdoc::private_intra_doc_links, reason = "the documentation is built with private items")]
 //!
-//! `tools/<toolset>/<verb>.rs` holds the arguments, the output and the function `run`. The code of `run` can be read
-//! from top to bottom. The macro `tool!` makes a [`Tool`] from such a file; the file needs `NAME`, `TITLE`,
+//! `tools/<toolset>/<verb>.rs` contains the arguments, the output and the function `run`. The code of `run` can be read
+//! from top to bottom. The macro `tool!` makes a [`Tool`] from such a file. The file needs `NAME`, `TITLE`,
 //! `DESCRIPTION`, `Args`, `Output` with `fn text(&self) -> String`, and `async fn run(&Engine, &Caller, Args) ->
-//! Result<Output>`; a `run` that changes something takes a `WritingCaller`. The command line calls `run` directly.
+//! Result<Output>`. If `run` changes something, it takes a `WritingCaller`. The command line calls `run` directly.
 //!
-//! A tool holds the engine, so code that calls a tool does not need the engine or the types of the operation. MCP and
-//! JSON-RPC are in `server/`.
+//! A tool contains the engine, so code that calls a tool does not need the engine or the types of the operation. MCP
+//! and JSON-RPC are in `server/`.
 
 pub mod common;
 pub mod consult;
@@ -40,8 +41,8 @@ use self::stash::{merge_stashed_context, retrieve_stashed_context, stash_context
 
 /// Returns the tools that the caller may use, in the order in which clients list them.
 ///
-/// Loads no model and opens no store, since a client may list the tools before a model or store can be used. The table
-/// is the same, byte for byte, for the same caller and configuration.
+/// Loads no model and opens no store, because a client may list the tools before a model or store can be used. The
+/// table is the same, byte for byte, for the same caller and configuration.
 pub fn offered(engine: &Arc<Engine>, caller: &Arc<WritingCaller>) -> Vec<Tool> {
     caller.serves_tools();
     let mut table = vec![
@@ -61,7 +62,7 @@ pub fn offered(engine: &Arc<Engine>, caller: &Arc<WritingCaller>) -> Vec<Tool> {
         tool!(engine, caller, retrieve_stashed_context, Stash, READS),
         tool!(engine, caller, merge_stashed_context, Stash, SETS),
     ];
-    // Without an assistant, the tools about threads would be of no use.
+    // Without an assistant, the tools for threads would be useless.
     let assistants = chat::offered(engine, caller);
     if !assistants.is_empty() {
         table.extend(assistants);
@@ -70,7 +71,7 @@ pub fn offered(engine: &Arc<Engine>, caller: &Arc<WritingCaller>) -> Vec<Tool> {
         table.push(tool!(engine, caller, count_tokens, Consult, READS));
     }
     table.retain(|tool| caller.may_use(tool.toolset));
-    // Which calls may ask a provider depends on what the user named providers for.
+    // The purposes for which the user named providers decide which calls may ask a provider.
     let (embeds, summarises) =
         (ask::may_ask_to_embed(engine), ask::may_ask(engine, Use::Summarize).is_some());
     for tool in &mut table {
@@ -82,13 +83,13 @@ pub fn offered(engine: &Arc<Engine>, caller: &Arc<WritingCaller>) -> Vec<Tool> {
     table
 }
 
-/// Returns the names of the tools that only read, which a user may let agents call without asking.
+/// Returns the names of the read-only tools. A user may let agents call these tools without asking.
 pub fn reading(engine: &Arc<Engine>) -> Vec<String> {
     let table = offered(engine, &Arc::new(WritingCaller::of_process(engine.config())));
     table.into_iter().filter(|tool| tool.hints.read_only).map(|tool| tool.name).collect()
 }
 
-/// The tools that search by meaning, for which a provider may embed the question.
+/// The tools that search by meaning. A provider may embed their question.
 const SEARCHING: [&str; 5] = [
     search_project_memory::NAME,
     retrieve_context::NAME,
@@ -104,7 +105,7 @@ pub fn resources(engine: &Arc<Engine>, caller: &Caller) -> Resources {
 
 /// Makes a [`Tool`] from a tool file: `tool!(engine, caller, store_memory, Memory, ADDS)`.
 macro_rules! tool {
-    // A tool that says that it only reads is given no caller who could write.
+    // A read-only tool gets a caller that can't write.
     (@run READS $file:ident, $engine:expr, $caller:expr, $args:expr) => {{
         let caller: &Caller = $caller;
         $file::run($engine, caller, $args)
@@ -129,11 +130,12 @@ macro_rules! tool {
                 let output = tool!(@run $hints $file, &engine, &caller, args).await?;
                 caller.measured($file::NAME, began.elapsed().as_micros() as u64);
                 let answer = $crate::Answer::new(output.text(), &output);
-                // What a call finds to do, such as summaries, is left to the idle worker: no answer waits for it.
+                // Work that a call found, such as summaries, is left to the idle worker, so that no answer waits for
+                // it.
                 caller.tell_of_work();
-                // Here the caller's news are appended as a line, but only for tools that change something. The answer
-                // of a tool that only reads has a token budget, which one more line could exceed, so its `run` adds the
-                // news to the notices itself.
+                // The caller's news are appended here as a line, but only for tools that change something. The answer
+                // of a read-only tool has a token budget, which another line could exceed, so its `run` adds the news
+                // to the notices itself.
                 let news = if about_hints.read_only { None } else { caller.take_news(&engine) };
                 Ok(answer.with(news))
             }

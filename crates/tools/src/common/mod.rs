@@ -20,11 +20,12 @@ use tiro_text::tokens;
 /// The longest name, title or id in an argument, in bytes. Arbitrary.
 const SHORT: usize = 500;
 
-/// Returns the budget of an answer in tokens. The budget is `asked`, or if that is `None`, `usual` clamped to the range
-/// from `least` to `most`. If `asked` is greater than `most`, the budget is `most`, and a notice says so.
+/// Returns the budget of an answer in tokens. The budget is `asked`. If `asked` is `None`, it is `usual` clamped to the
+/// range from `least` to `most`. If `asked` is greater than `most`, the budget is `most`, and a notice says so.
 ///
-/// Errors if `asked` is below `least`: no answer fits into so few tokens. The budget is at most `most` because clients
-/// would cut off a longer answer, and at most what the caller's client shows.
+/// Errors if `asked` is below `least`, because no answer fits into so few tokens. The budget is limited to `most`
+/// because clients would cut off a longer answer. It is also limited to the number of tokens that the caller's client
+/// shows.
 pub fn max_tokens(
     caller: &Caller,
     asked: Option<usize>,
@@ -65,8 +66,8 @@ const ALSO_CALLED: [(&str, Kind); 16] = [
     ("chat", Kind::Message),
 ];
 
-/// Returns the kind that `word` means: the name of a kind, or one of the words in [`ALSO_CALLED`], in any case, in the
-/// singular or plural. Errors for any other word.
+/// Returns the kind that `word` means. `word` is the name of a kind or one of the words in [`ALSO_CALLED`], in any
+/// case, in the singular or plural. Errors for any other word.
 pub fn kind(argument: &str, word: &str) -> Result<Kind> {
     let known = |word: &str| {
         let also = || ALSO_CALLED.iter().find(|(name, _)| *name == word).map(|(_, kind)| *kind);
@@ -98,8 +99,8 @@ const ROLES: [(&str, Role); 10] = [
     ("developer", Role::System),
 ];
 
-/// Returns the role that `word` means: the name of a role, or one of the words in [`ROLES`], in any case. Errors for any
-/// other word.
+/// Returns the role that `word` means. `word` is the name of a role or one of the words in [`ROLES`], in any case.
+/// Errors for any other word.
 pub fn role(argument: &str, word: &str) -> Result<Role> {
     let plain = plain(word);
     let also = || ROLES.iter().find(|(name, _)| *name == plain).map(|(_, role)| *role);
@@ -109,7 +110,7 @@ pub fn role(argument: &str, word: &str) -> Result<Role> {
     })
 }
 
-/// Returns `word` in lower case, with underscores for spaces and hyphens.
+/// Returns `word` in lower case, with underscores in place of spaces and hyphens.
 pub fn plain(word: &str) -> String {
     word.trim().to_lowercase().replace([' ', '-'], "_")
 }
@@ -145,7 +146,7 @@ pub fn short(argument: &str, text: &str) -> Result<String> {
 }
 
 /// Returns the notice for a project without memories. The notice names the calls that store the first memories. If the
-/// project is a copy of another, the notice says instead how to share the original's memory.
+/// project is a copy of another project, the notice instead says how to share the original's memory.
 pub async fn nothing_yet(engine: &Engine, project: &OpenProject) -> Result<String> {
     let registry = &engine.installation().await?.registry;
     let original = match &project.original {
@@ -181,15 +182,15 @@ pub fn spent(used: usize, budget: usize) -> String {
     format!("\n{used} of {budget} tokens.")
 }
 
-/// Returns the branch and the commit that are checked out; `None` for each that is unknown.
+/// Returns the branch and the commit that are checked out. A value is `None` if it is unknown.
 pub fn head(project: &OpenProject) -> (Option<String>, Option<String>) {
     let head = project.repository.as_ref().and_then(|repository| repository.head().ok());
     head.map_or((None, None), |head| (head.branch, head.commit.map(|sha| sha.to_string())))
 }
 
-/// Returns lines to append to an answer: which secrets were replaced, how many chunks have no embedding, and the
-/// notices. Each line is left out if it has nothing to say. Notices of what is [missing](partial) are in the first line
-/// of the answer instead.
+/// Returns lines to append to an answer: the secrets that were replaced, the number of chunks without an embedding, and
+/// the notices. A line without content is left out. Notices about [missing](partial) content are in the first line of
+/// the answer instead.
 pub fn footnotes(redactions: &[Redaction], pending: usize, notices: &[String]) -> String {
     let mut text = String::new();
     if !redactions.is_empty() {

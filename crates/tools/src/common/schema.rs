@@ -1,9 +1,9 @@
 //! JSON Schemas that every client accepts and that cost few tokens: short, flat, without unions.
 //!
 //! A model reads every token of a schema in every conversation, and several model APIs reject the default output of
-//! schemars (`["integer", "null"]`, `format: "uint"`, `$ref`). So the generated schema is rewritten: an optional field
-//! is left out of `required` rather than made nullable, an enum of documented variants is a plain list, and titles,
-//! formats and empty defaults are removed. Minimums and maximums stay, since arguments are checked against the input
+//! schemars (`["integer", "null"]`, `format: "uint"`, `$ref`). So the generated schema is rewritten. An optional field
+//! is left out of `required` and not made nullable. An enum of documented variants becomes a plain list. Titles,
+//! formats and empty defaults are removed. Minimums and maximums stay, because arguments are checked against the input
 //! schema.
 
 use schemars::generate::SchemaSettings;
@@ -19,7 +19,8 @@ pub fn input_schema<T: JsonSchema>() -> Map<String, Value> {
     schema
 }
 
-/// Returns `schema` as clients list it: without least values of 0, which cost tokens and say little.
+/// Returns `schema` in the form in which clients list it. Minimums of 0 are removed, because they cost tokens and say
+/// little.
 pub fn listed(schema: &Map<String, Value>) -> Map<String, Value> {
     let fields = schema.iter().filter(|(name, value)| *name != "minimum" || value.as_f64() != Some(0.0));
     let inner = |value: &Value| match value {
@@ -29,11 +30,11 @@ pub fn listed(schema: &Map<String, Value>) -> Map<String, Value> {
     fields.map(|(name, value)| (name.clone(), inner(value))).collect()
 }
 
-/// Returns the schema of the answer `T`: its top-level fields, each with its type. A field that may have several types
-/// is listed without a type.
+/// Returns the schema of the answer `T`, which lists its top-level fields with their types. A field that may have
+/// several types is listed without a type.
 ///
-/// No field is required: the answer of a failed call has the field `error` instead, and some clients check that answer
-/// against this schema, too.
+/// No field is required. The answer of a failed call has only the field `error`, and some clients also check such an
+/// answer against this schema.
 pub fn output_schema<T: JsonSchema>() -> Map<String, Value> {
     let mut schema = generated::<T>(SchemaSettings::draft2020_12().for_serialize());
     simplify(&mut schema);
@@ -79,8 +80,8 @@ fn simplify(schema: &mut Map<String, Value>) {
     if let Some(Value::String(description)) = schema.get_mut("description") {
         *description = description.split_whitespace().collect::<Vec<_>>().join(" ");
     }
-    // An argument whose name says enough has an empty description, which is removed here. Its doc comment is only for
-    // readers of the code.
+    // If the name of an argument is clear enough, the description is empty and is removed here. The doc comment of the
+    // argument is then only for readers of the code.
     if schema.get("description").is_some_and(is_empty) {
         schema.remove("description");
     }
@@ -133,8 +134,8 @@ fn without_null(schema: &mut Map<String, Value>) {
     }
 }
 
-/// If `key` lists only one alternative, replaces the list by the keys of that alternative. Keys that the schema already
-/// has take precedence.
+/// If `key` lists only one alternative, replaces the list with the keys of that alternative. Keys that the schema
+/// already has take precedence.
 fn one_branch(schema: &mut Map<String, Value>, key: &str) {
     if schema.get(key).and_then(Value::as_array).is_none_or(|branches| branches.len() != 1) {
         return;
@@ -148,8 +149,8 @@ fn one_branch(schema: &mut Map<String, Value>, key: &str) {
     }
 }
 
-/// If all alternatives are fixed strings, replaces them by one enum: schemars writes documented variants as
-/// separate alternatives.
+/// If all alternatives are fixed strings, replaces them with one enum. This is needed because schemars writes
+/// documented variants as separate alternatives.
 fn one_enum(schema: &mut Map<String, Value>, key: &str) {
     let Some(Value::Array(branches)) = schema.get(key) else { return };
     let names = |branch: &Value| -> Option<Vec<Value>> {

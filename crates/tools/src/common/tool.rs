@@ -21,7 +21,7 @@ pub struct Tool {
     pub name: String,
     /// The title that clients show to people.
     pub title: String,
-    /// The description that agents read: what it does, and when another tool is better.
+    /// The description that agents read. It says what the tool does, and when another tool is better.
     pub description: String,
     /// The JSON Schema of the arguments, an object schema: see [`input_schema`] and [`listed`].
     pub input_schema: Arc<Map<String, Value>>,
@@ -48,11 +48,11 @@ pub struct About {
     pub toolset: Toolset,
 }
 
-/// A boxed future of a result; dropping it stops the work at its next await.
+/// A boxed future of a result. Dropping it stops the work at its next await.
 pub type Pending<T> = Pin<Box<dyn Future<Output = Result<T>> + Send>>;
 
 impl Tool {
-    /// Returns the tool that reads its arguments as `A` and calls `run`; `O` is the type of its output.
+    /// Returns a tool that reads its arguments as `A` and calls `run`. `O` is the type of its output.
     pub fn new<A, O, F, W>(about: About, run: F) -> Tool
     where
         A: DeserializeOwned + JsonSchema + Send,
@@ -64,8 +64,8 @@ impl Tool {
         let schema = Arc::new(input_schema::<A>());
         let input_schema = Arc::new(listed(&schema));
         let output_schema = Arc::new(output_schema::<O>());
-        // The arguments are read inside the future: they can be megabytes, and the thread that reads requests must not
-        // wait.
+        // The arguments are read inside the future, because they can be megabytes, and the thread that reads requests
+        // must not wait.
         let call = Box::new(move |arguments, progress| -> Pending<Answer> {
             let (schema, run) = (Arc::clone(&schema), run.clone());
             Box::pin(async move {
@@ -82,11 +82,11 @@ impl Tool {
         Tool { name, title, description, input_schema, output_schema, hints, toolset, call }
     }
 
-    /// Calls the tool with JSON arguments, which are read as liberally as [`arguments`] says. A long call tells
-    /// `progress` how far it is.
+    /// Calls the tool with JSON arguments, which are read as liberally as [`arguments`] describes. A long call reports
+    /// its state to `progress`.
     ///
-    /// A missing argument, and a value that can't be read, is a [`BadInput`](tiro_base::error::Kind::BadInput) error that
-    /// names the argument and gives an example. The answer names the arguments that the tool doesn't have.
+    /// If an argument is missing or can't be read, the result is a [`BadInput`](tiro_base::error::Kind::BadInput) error
+    /// that names the argument and gives an example. The answer names the arguments that the tool doesn't have.
     pub fn call(&self, arguments: Value, progress: Progress) -> Pending<Answer> {
         (self.call)(arguments, progress)
     }
@@ -96,9 +96,9 @@ impl Tool {
 /// `tiro serve --structured`.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// The answer as text. It is complete, since a model gets nothing else.
+    /// The answer as text. It is complete, because a model gets nothing else.
     pub text: String,
-    /// The answer as data. Fields without a value are left out rather than set to `null`.
+    /// The answer as data. Fields without a value are left out and not set to `null`.
     pub fields: Map<String, Value>,
 }
 
@@ -107,7 +107,7 @@ impl Answer {
     ///
     /// # Panics
     ///
-    /// Panics if `output` does not serialise to a JSON object; every test of the tool would find that.
+    /// Panics if `output` does not serialise to a JSON object. Every test of the tool would find this fault.
     pub fn new(text: String, output: &impl Serialize) -> Answer {
         let Ok(Value::Object(mut fields)) = serde_json::to_value(output) else {
             panic!("the output of a tool serialises to a JSON object")
@@ -117,8 +117,8 @@ impl Answer {
         Answer { text, fields }
     }
 
-    /// Returns how many tokens (o200k) an answer costs its reader: those of `text`, or if the reader may get the data of
-    /// `output` instead, the larger of the two counts.
+    /// Returns the number of tokens (o200k) that an answer costs its reader. This is the number of tokens of `text`. If
+    /// the reader may get the data of `output` instead, it is the larger of the two numbers.
     pub fn cost(form: Form, text: &str, output: &impl Serialize) -> usize {
         match form {
             Form::Text => tokens::count(text),
@@ -126,13 +126,13 @@ impl Answer {
         }
     }
 
-    /// Returns how many tokens (o200k) the data of `output` has as JSON.
+    /// Returns the number of tokens (o200k) of the data of `output` as JSON.
     pub fn data_cost(output: &impl Serialize) -> usize {
         let fields = Answer::new(String::new(), output).fields;
         tokens::count(&serde_json::to_string(&fields).expect("an answer is JSON"))
     }
 
-    /// Returns the answer with `news` as a last line of its text and as one of its notices.
+    /// Returns the answer with `news` added as the last line of its text and as one of its notices.
     pub fn with(mut self, news: Option<String>) -> Answer {
         let Some(news) = news else { return self };
         self.text += &format!("\n{news}");
@@ -144,17 +144,17 @@ impl Answer {
     }
 }
 
-/// Tells the client of a call how far the call is. Clones tell the same client.
+/// Reports the state of a call to its client. Clones report to the same client.
 #[derive(Clone, Default)]
 pub struct Progress(Option<Arc<dyn Fn(String) + Send + Sync>>);
 
 impl Progress {
-    /// Returns the progress of a call whose client gets each message by `tell`, which must not block.
+    /// Returns the progress of a call. Each message is passed to the client by calling `tell`, which must not block.
     pub fn new(tell: impl Fn(String) + Send + Sync + 'static) -> Progress {
         Progress(Some(Arc::new(tell)))
     }
 
-    /// Tells the client `message`: a short phrase without secrets, such as "reading 12 files".
+    /// Reports `message` to the client. It is a short phrase without secrets, such as "reading 12 files".
     pub fn tell(&self, message: impl Into<String>) {
         if let Some(tell) = &self.0 {
             tell(message.into());
@@ -162,12 +162,12 @@ impl Progress {
     }
 }
 
-/// What a call of a tool may do. Clients receive this as the MCP tool annotations, and use it to decide whether to ask
-/// the user before a call.
+/// The changes that a call of a tool may make. Clients receive these hints as the MCP tool annotations, and use them to
+/// decide whether to ask the user before a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hints {
-    /// Whether a call makes, changes and deletes no memory, and nothing of the stash, segments and summaries. Transcripts
-    /// and commits that appear meanwhile are imported all the same.
+    /// Whether a call makes, changes and deletes no memory, and nothing of the stash, segments and summaries. New
+    /// transcripts and commits are imported during the call all the same.
     pub read_only: bool,
     /// Whether a call may delete something.
     pub destructive: bool,
@@ -178,16 +178,16 @@ pub struct Hints {
 }
 
 impl Hints {
-    /// For a tool that only reads.
+    /// The hints for a tool that only reads.
     pub const READS: Hints =
         Hints { read_only: true, destructive: false, idempotent: true, open_world: false };
-    /// For a tool that adds something; calling it twice may add the same thing twice.
+    /// The hints for a tool that adds something. Calling the tool twice may add the same thing twice.
     pub const ADDS: Hints =
         Hints { read_only: false, destructive: false, idempotent: false, open_world: false };
-    /// For a tool that sets or adds something; a second call with the same arguments changes nothing.
+    /// The hints for a tool that sets or adds something. A second call with the same arguments changes nothing.
     pub const SETS: Hints =
         Hints { read_only: false, destructive: false, idempotent: true, open_world: false };
-    /// For a tool that deletes something.
+    /// The hints for a tool that deletes something.
     pub const REMOVES: Hints =
         Hints { read_only: false, destructive: true, idempotent: true, open_world: false };
 }

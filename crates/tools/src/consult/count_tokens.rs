@@ -1,5 +1,5 @@
-//! Counts the tokens of files, and estimates what sending them to an assistant would cost. For an assistant, a first
-//! question about the files is prepared as it would be sent, so the answer says what would leave.
+//! Counts the tokens of files, and estimates the cost of sending them to an assistant. For an assistant, a first
+//! question about the files is prepared as it would be sent. So the answer shows what would leave the machine.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub const TITLE: &str = "Count tokens";
 pub const DESCRIPTION: &str = "Counts the tokens of files and folders as they would be sent to an assistant, and \
     estimates the cost. Sends nothing.";
 
-/// How many files are listed, the largest first.
+/// The number of files that are listed, the largest first.
 const LISTED: usize = 20;
 
 /// The arguments of the call.
@@ -150,7 +150,7 @@ fn counted_of(previewed: &Previewed) -> CountedFiles {
 }
 
 impl Output {
-    /// Adds what holds for the assistant.
+    /// Adds the numbers that depend on the assistant.
     fn add(&mut self, assistant: &Configured) {
         let window = consult::window(&assistant.provider, &[]);
         self.exact = window.is_exact();

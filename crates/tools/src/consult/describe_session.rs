@@ -23,7 +23,7 @@ pub const TITLE: &str = "Describe threads";
 pub const DESCRIPTION: &str = "Describes a session's threads with assistants: turns, files and their places, tokens \
     saved, cost. Without a session, lists the threads. For what was said, use retrieve_context.";
 
-/// How many threads are listed. Arbitrary.
+/// The maximum number of threads that are listed. Arbitrary.
 const MOST: usize = 50;
 
 /// The arguments of the call.
@@ -55,7 +55,7 @@ pub struct Described {
     pub turns: u32,
     /// How often all files were sent again, plus one.
     pub epoch: u32,
-    /// The tokens of its next prompt without files and instructions that are added.
+    /// The number of tokens of the thread's next prompt, without new files and instructions.
     pub tokens: u64,
     /// The assistant's window, in tokens as Tiro counts them.
     pub window: u32,
@@ -68,17 +68,17 @@ pub struct Described {
     /// The context that callers named.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub context: Vec<String>,
-    /// The tokens that were not sent because the assistant had them.
+    /// The number of tokens that were not sent because the assistant already had them.
     pub saved: u64,
-    /// What the provider counted: tokens sent, of them from its cache, and received.
+    /// The numbers that the provider counted: tokens sent, tokens read from its cache, and tokens received.
     pub reported: Reported,
     /// The cost.
     pub cost: String,
-    /// When it began, and when it was used last.
+    /// The time when the thread began. `last` is the time when it was last used.
     pub first: String,
     /// See `first`.
     pub last: String,
-    /// What the last turn sent, left out and cost; only if one session is described.
+    /// The receipt of the last turn. It is given only if one session is described.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_turn: Option<Receipt>,
 }

@@ -13,13 +13,13 @@ use tiro_host::engine::Engine;
 use tiro_llm::Function;
 use tiro_store::Sources;
 
-/// The most tokens of a result, if there is room for as many.
+/// The maximum number of tokens of a result, if there is enough room.
 const MOST_TOKENS: usize = 2000;
 
 /// The fewest tokens of a result.
 const LEAST_TOKENS: usize = 200;
 
-/// The arguments of the function; a part of those of the tool.
+/// The arguments of the function. They are a part of the tool's arguments.
 #[derive(Debug, Deserialize)]
 struct Args {
     query: String,

@@ -1,4 +1,4 @@
-//! The operations of the toolset `consult`: asking other models, and what their threads have.
+//! The operations of the toolset `consult`: asking other models, and describing the threads with them.
 
 pub mod chat;
 pub mod count_tokens;

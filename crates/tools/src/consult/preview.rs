@@ -1,5 +1,6 @@
-//! Shows what a question to an assistant would send: which files in the prompt and which to be searched, what is left
-//! out and why, how many secrets are replaced, where to, and the highest cost. Sends and stores nothing.
+//! Shows the effect of a question to an assistant before it is sent: the files in the prompt, the files to be searched,
+//! the files that are left out and the reasons, the number of replaced secrets, the destination, and the highest cost.
+//! Sends and stores nothing.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -18,10 +19,10 @@ use tiro_host::consult::{self, Previewed, Skipped};
 use tiro_host::engine::Engine;
 use tiro_store::Sources;
 
-/// What is asked if the caller has no message yet.
+/// The instructions that are assumed if the caller has no message yet.
 pub const NO_MESSAGE: &str = "(no message yet)";
 
-/// How many files of each kind the text lists; the data have all.
+/// The maximum number of files of each kind that the text lists. The data contain all of them.
 const LISTED: usize = 40;
 
 /// The answer of `tiro chat --preview`.
@@ -33,36 +34,37 @@ pub struct Output {
     pub model: String,
     /// The host that the question would be sent to, or `this machine`.
     pub place: String,
-    /// Whether it would stay on this machine.
+    /// Whether the question would stay on this machine.
     pub is_local: bool,
     /// The session of the thread.
     pub session_id: String,
     /// The number of the turn in its thread.
     pub turn: u32,
-    /// The tokens of the prompt as Tiro counts them (o200k), by part.
+    /// The number of tokens of each part of the prompt, as Tiro counts them (o200k).
     pub tokens: BTreeMap<String, usize>,
-    /// The most tokens that the model may count for the first request.
+    /// The maximum number of tokens that the model may count for the first request.
     pub tokens_at_most: usize,
     /// The context window, in tokens as Tiro counts them.
     pub window: usize,
     /// The files in the prompt.
     pub inline: Vec<File>,
-    /// The files that the assistant could search, parts of which it would get.
+    /// The files that the assistant could search. It would get parts of them.
     pub searchable: Vec<File>,
     /// The images.
     pub images: Vec<String>,
-    /// How many messages of the thread, or of other assistants, are in the prompt.
+    /// The number of messages in the prompt that are from the thread or from other assistants.
     pub messages: usize,
-    /// What would be left out, and why.
+    /// The paths that would be left out, with the reasons.
     pub left_out: Vec<Skipped>,
-    /// In how many places of the prompt a secret is replaced.
+    /// The number of places in the prompt at which a secret is replaced.
     pub secrets_replaced: usize,
-    /// The functions that the assistant could call; their results would be sent too.
+    /// The functions that the assistant could call. Their results would be sent too.
     pub functions: Vec<String>,
-    /// The highest cost of the first request, in dollars, if it succeeds at once; absent if the price is unknown.
+    /// The highest cost of the first request, in dollars, if it succeeds at the first try. Absent if the price is
+    /// unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<String>,
-    /// Remarks, each a sentence without a full stop.
+    /// Remarks, each of which is a sentence without a full stop.
     pub notices: Vec<String>,
 }
 
@@ -71,7 +73,8 @@ pub struct Output {
 pub struct File {
     /// Its path.
     pub path: String,
-    /// The tokens that would be sent of it; those of its whole text if it is searched. Absent for an attachment.
+    /// The number of tokens of the file that would be sent. If the file is searched, the number of tokens of its whole
+    /// text. Absent for an attachment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<usize>,
     /// `whole`, `changes`, `sent before`, `searched` or `attached`.
@@ -186,7 +189,7 @@ impl Output {
     }
 }
 
-/// Returns a list of files with a heading; nothing for no files.
+/// Returns a list of files with a heading. Returns an empty text if there are no files.
 fn listed(heading: &str, files: &[File]) -> String {
     if files.is_empty() {
         return String::new();
@@ -202,7 +205,7 @@ fn listed(heading: &str, files: &[File]) -> String {
     text
 }
 
-/// Returns the files whose content the prompt has, by path.
+/// Returns the files whose content is in the prompt, ordered by path.
 fn inline(previewed: &Previewed) -> Vec<File> {
     let prepared = &previewed.prepared;
     let known: HashMap<&str, usize> =
@@ -225,7 +228,7 @@ fn inline(previewed: &Previewed) -> Vec<File> {
     files
 }
 
-/// Returns the files that the assistant could search, by path, then the attachments.
+/// Returns the files that the assistant could search, ordered by path, and then the attachments.
 fn searchable(previewed: &Previewed) -> Vec<File> {
     let prepared = &previewed.prepared;
     let entries = prepared.thread.ledger.iter().chain(&prepared.plan.entries);

@@ -1,4 +1,4 @@
-//! Resets a thread: its files, so that their places are given out anew, or the whole thread.
+//! Resets a thread. Either only its files are reset, so that they get new places, or the whole thread.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -74,7 +74,7 @@ pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<
         let assistant = args.assistant.as_deref().map(str::trim);
         return Err(consult::missing(engine, &project, &session, assistant).await?);
     }
-    // A thread that is being asked is not reset: its turn could not be recorded any more.
+    // If a thread is being asked, it is not reset, because its turn could not be recorded afterwards.
     let names: Vec<ThreadName> = threads.into_iter().map(|thread| thread.name).collect();
     let mut leases = Vec::with_capacity(names.len());
     for name in &names {

@@ -1,4 +1,4 @@
-//! Shows a thread for people: what it has, and its latest turns with what each sent and cost.
+//! Shows a thread to people: its state, and its latest turns with what each turn sent and how much it cost.
 
 use serde::Serialize;
 
@@ -19,7 +19,7 @@ use tiro_store::TurnRow;
 /// How many turns are shown.
 const TURNS: usize = 10;
 
-/// How many bytes of an answer are shown. Arbitrary: a few lines.
+/// The number of bytes of an answer that are shown. Arbitrary: a few lines.
 const SHOWN: usize = 400;
 
 /// The answer of `tiro show SESSION@ASSISTANT`.
@@ -38,30 +38,30 @@ pub struct Turn {
     pub number: u32,
     /// When it ended.
     pub time: String,
-    /// The id of the question's message; absent if it was forgotten.
+    /// The id of the question's message. Absent if the message was forgotten.
     pub question: Option<String>,
-    /// The id of the answer's message; absent if it was forgotten.
+    /// The id of the answer's message. Absent if the message was forgotten.
     pub answer: Option<String>,
     /// The beginning of the answer.
     pub text: String,
     /// The tokens of the prompt.
     pub prompt: u64,
-    /// The tokens that the turn added to it.
+    /// The number of tokens that the turn added to the prompt.
     pub added: u64,
     /// The cost.
     pub cost: String,
-    /// What was sent; absent if it is no longer stored.
+    /// The receipt of the turn. Absent if it is no longer stored.
     pub receipt: Option<Receipt>,
 }
 
-/// Returns the name of the thread that `id` means: SESSION@ASSISTANT.
+/// Returns the session and the assistant if `id` has the form SESSION@ASSISTANT.
 pub fn parse(id: &str) -> Option<(&str, &str)> {
     id.rsplit_once('@').filter(|(session, assistant)| !session.is_empty() && !assistant.is_empty())
 }
 
 /// Shows the thread.
 ///
-/// Errors with [`Kind::NotFound`] if there is none.
+/// Errors with [`Kind::NotFound`] if there is no such thread.
 pub async fn run(engine: &Engine, caller: &Caller, session: &str, assistant: &str) -> Result<Output> {
     let project = caller.project(engine).await?;
     let session = session_id(&project.redactor, "session", session)?;

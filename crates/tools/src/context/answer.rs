@@ -1,9 +1,9 @@
 //! Makes the answer that shows a context, and never lets it exceed its budget.
 //!
-//! The chosen passages are put into two envelopes. Then the tokens of the whole answer are counted, as text, and if the
-//! caller reads data, also as JSON. While a count exceeds the budget, the least important passages are left out. The first envelope
-//! holds the passages that don't depend on the question. The mark of an envelope is a hash of its content, so the bytes
-//! of the first envelope stay the same from question to question.
+//! The chosen passages are put into two envelopes. Then the tokens of the whole answer are counted, as text, and also
+//! as JSON if the caller reads data. While a count exceeds the budget, the least important passages are left out. The
+//! first envelope contains the passages that don't depend on the question. The mark of an envelope is a hash of its
+//! content, so the bytes of the first envelope stay the same from question to question.
 
 use std::collections::BTreeMap;
 
@@ -51,8 +51,8 @@ pub struct Context {
     pub budget: usize,
 }
 
-/// Returns the answer that shows as much of `chosen` as fits: in no form that the caller reads does it exceed `budget`
-/// tokens. What doesn't fit is removed from `chosen`.
+/// Returns the answer that shows as much of `chosen` as fits. The answer has at most `budget` tokens in each form that
+/// the caller reads. Passages that don't fit are removed from `chosen`.
 pub fn fit(chosen: &mut Chosen, (budget, form): (usize, Form), secret: &[u8; 32]) -> Context {
     // Notices take at most a quarter of the budget.
     let mut notice_tokens = 0;
@@ -123,7 +123,7 @@ fn in_order(live: &[Passage]) -> Vec<&Passage> {
     live
 }
 
-/// Returns what the answer shows of each memory.
+/// Returns the lines with which the answer shows each memory.
 pub fn shown_lines(chosen: &Chosen) -> Vec<ShownLine> {
     let live = in_order(&chosen.live);
     let mut headings: Vec<(&str, Vec<&Passage>)> = Vec::new();
@@ -139,7 +139,7 @@ pub fn shown_lines(chosen: &Chosen) -> Vec<ShownLine> {
     }
     let mut lines = Vec::new();
     for (heading, (head, passages)) in headings.into_iter().enumerate() {
-        // A heading stays as long as it has a line of no memory, such as a summary.
+        // A heading stays if one of its lines doesn't show a memory, for example if the line is a summary.
         let goes = !head.is_empty() && passages.iter().all(|passage| passage.shows.is_some());
         let heading_tokens = if goes { cost(head) as i64 } else { 0 };
         let shown = passages.iter().filter_map(|passage| Some((passage.shows.as_ref()?.key, passage.cost)));
@@ -169,11 +169,11 @@ fn body<'a>(passages: impl Iterator<Item = &'a Passage>) -> String {
 }
 
 impl Context {
-    /// Counts the tokens of the answer in the forms of `form`. Sets `tokens_used` to the largest count and returns it. Sets
-    /// the cost of the frame to the tokens that belong to none of the parts.
+    /// Counts the tokens of the answer in each form of `form`. Sets `tokens_used` to the largest count and returns it.
+    /// Sets the cost of the frame to the number of tokens that belong to none of the parts.
     fn measure(&mut self, form: Form) -> usize {
-        // Both numbers are part of what is counted. During the count, they are set to the budget, the largest
-        // value they can get, so the final numbers take no more tokens.
+        // Both numbers are part of the counted text. During the count, they are set to the budget, the largest value
+        // they can get, so the final numbers take no more tokens.
         let parts: usize = self.parts.values().sum();
         self.parts.insert(FRAMING.to_owned(), self.budget);
         self.tokens_used = Answer::cost(form, &self.text(), self);

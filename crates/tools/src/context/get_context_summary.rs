@@ -1,10 +1,11 @@
 //! Summarises the conversations that are related to a question, one by one, within one budget. Without a question, it
-//! summarises the conversations that the call names: so an agent whose window was compacted learns where its own stands.
+//! summarises the named conversations, so that an agent whose window was compacted learns the state of its own
+//! conversation.
 //!
 //! Each conversation gets a weight that says how related it is to the question. The weight is computed as for
 //! `retrieve_context`. A conversation's share of the budget is proportional to its weight. Tokens that one summary
-//! leaves unused are available to the next. Each summary comes with the arguments of expand_detail that open its
-//! conversation.
+//! leaves unused are available to the next summary. Each summary comes with the arguments of expand_detail that open
+//! its conversation.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -56,17 +57,17 @@ const LEAST_TOKENS: usize = 200;
 /// The largest budget, in tokens: clients cut off tool results after 25,000 tokens.
 const MOST_TOKENS: usize = 20_000;
 
-/// The most tokens that the frame of an answer takes.
+/// The maximum number of tokens that the frame of an answer takes.
 const FRAME: usize = 100;
 
-/// The most tokens that the frame of one summary in the answer takes.
+/// The maximum number of tokens that the frame of one summary in the answer takes.
 const SUMMARY_FRAME: usize = 54;
 
-/// The share of a summary's tokens that what was said last may take, if the call asks where a conversation stands.
+/// The share of a summary's tokens that the last messages may take, if the call asks for the state of a conversation.
 /// Arbitrary.
 const LAST: (usize, usize) = (2, 5);
 
-/// The most messages of a conversation that are summarised; earlier messages are left out. Arbitrary.
+/// The maximum number of messages of a conversation that are summarised. Earlier messages are left out. Arbitrary.
 const MOST_MESSAGES: usize = 2000;
 
 /// The arguments of the call.
@@ -152,7 +153,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let without = caller.running_session(engine, &project, &scope);
     let filter = Filter { kinds: Some(kinds), since, until, without, ..Filter::default() };
     let places = [(project.store.as_ref(), &scope)];
-    // Without a question there is nothing to search for, and all of the named conversations are wanted.
+    // Without a question there is nothing to search for, and all named conversations are wanted.
     let found = match query.is_empty() {
         true => SearchResult::default(),
         false => retrieve::search(&places, &encoders, &query, &filter, &Weights::default()).await?,
@@ -192,7 +193,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     messages::blocking(move || fit(output, (budget, form), &secret)).await
 }
 
-/// Returns the sessions called `names`; all sessions if there are no names.
+/// Returns the sessions called `names`. Returns all sessions if there are no names.
 fn requested_sessions(project: &OpenProject, names: &[String]) -> Result<Sessions> {
     if names.is_empty() {
         return Ok(Sessions::All);
@@ -218,7 +219,7 @@ fn by_weight(hits: &[Hit], weights: &HashMap<Conversation, Weighed>, scope: &Sco
     order
 }
 
-/// The question that conversations are summarised for, with the level of detail and the range of times.
+/// The question for which conversations are summarised, with the level of detail and the range of times.
 struct Question {
     query: String,
     level: Level,
@@ -226,8 +227,8 @@ struct Question {
     until: Option<Millis>,
 }
 
-/// Returns the summaries of the conversations in `order` that fit into `room` tokens, and how many tokens the
-/// summarised messages have.
+/// Returns the summaries of the conversations in `order` that fit into `room` tokens. Also returns the number of tokens
+/// of the summarised messages.
 async fn summarise(
     engine: &Engine,
     caller: &Caller,
@@ -250,7 +251,7 @@ async fn summarise(
         if most < RELATED_TOKENS {
             break;
         }
-        // A conversation is skipped if none of its messages lies within the times. The search then found
+        // A conversation is skipped if none of its messages lies within the times. In this case, the search found
         // something else of the conversation, such as its summary.
         let mut rows = match make::range(project, session, (None, None), (*since, *until)).await {
             Err(error) if error.kind() == ErrorKind::NotFound => continue,
@@ -262,7 +263,7 @@ async fn summarise(
             rows.iter().map(|row| row.tokens.unsigned_abs() as usize).sum(),
         );
         let (first, last) = (rows[0].ordinal, rows[rows.len() - 1].ordinal);
-        // Where a conversation stands is what was said last.
+        // The state of a conversation is shown by its last messages.
         let end = match query.is_empty() {
             true => end(project, &rows, most * LAST.0 / LAST.1).await?,
             false => String::new(),
@@ -281,7 +282,7 @@ async fn summarise(
         if made.text.is_empty() && end.is_empty() {
             continue;
         }
-        // The sentences of an extract are on one line each; a model writes lines of its own.
+        // Each sentence of an extract is on its own line. A model's text may contain other lines, so it is quoted.
         let summary = if made.model.is_empty() { made.text.into() } else { envelope::quoted(&made.text) };
         let text = envelope::escape(format!("{summary}\n{end}").trim()).into_owned();
         let name = envelope::escape(session.as_str()).into_owned();
@@ -303,7 +304,7 @@ async fn summarise(
     Ok((summaries, source_tokens))
 }
 
-/// Returns the last request of the conversation and the last answer to it, each by whole sentences, in about `most` tokens.
+/// Returns the last request of the conversation and the last answer to it, as whole sentences with about `most` tokens.
 async fn end(project: &OpenProject, rows: &[MessageRow], most: usize) -> Result<String> {
     let asked = rows.iter().rposition(|row| row.role == Some(Role::User));
     let answered = rows.iter().rposition(|row| row.role == Some(Role::Assistant));
@@ -321,8 +322,8 @@ async fn end(project: &OpenProject, rows: &[MessageRow], most: usize) -> Result<
 /// Leaves out notices, then the least related summaries, until the answer fits the budget in each form of `form`.
 fn fit(mut output: Output, (budget, form): (usize, Form), secret: &[u8; 32]) -> Output {
     loop {
-        // `tokens_used` is part of what is counted. During the count, the field holds the budget, the largest value it can
-        // get, so the final number takes no more tokens.
+        // `tokens_used` is part of the counted text. During the count, the field contains the budget, the largest value
+        // it can get, so the final number takes no more tokens.
         output.tokens_used = budget;
         output.rendered = render(&output, budget, secret);
         output.tokens_used = Answer::cost(form, &output.rendered, &output);
@@ -330,7 +331,7 @@ fn fit(mut output: Output, (budget, form): (usize, Form), secret: &[u8; 32]) -> 
         if output.tokens_used <= budget {
             return output;
         }
-        // Notices are left out before summaries, but the answer keeps saying that something is missing.
+        // Notices are left out before summaries. A notice that something is missing is kept.
         if output.notices.last().is_some_and(|notice| !partial::is(notice)) {
             output.notices.pop();
         } else if output.summaries.pop().is_some() {

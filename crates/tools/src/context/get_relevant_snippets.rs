@@ -34,8 +34,8 @@ pub const DESCRIPTION: &str = "Returns messages that answer a question, from all
 /// The budget of an answer, in tokens, if the call names none.
 const MAX_TOKENS: usize = 1000;
 
-/// The strategy `recency` orders only this many of the best hits by time, and drops the others. Arbitrary: the
-/// others rarely answer the question.
+/// The strategy `recency` orders only this many of the best hits by time, and drops the other hits. Arbitrary: the
+/// other hits rarely answer the question.
 const MOST_BY_TIME: usize = 40;
 
 /// The arguments of the call.
@@ -129,7 +129,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     Ok(fit.await.expect("fitting does not panic"))
 }
 
-/// Returns `hits` in the order that the strategy asks for. `hits` must be sorted by relevance, the best first.
+/// Returns `hits` in the order of the strategy. `hits` must be sorted by relevance, the best first.
 fn ordered(mut hits: Vec<Hit>, strategy: Strategy) -> Vec<Hit> {
     let newest = hits.iter().map(|hit| hit.memory.time).max().unwrap_or(0);
     let by_id = |a: &Hit, b: &Hit| a.memory.id.cmp(&b.memory.id);

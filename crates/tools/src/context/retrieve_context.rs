@@ -61,7 +61,7 @@ pub struct TimeRange {
 }
 
 impl TimeRange {
-    /// Returns start and end in milliseconds; `None` for a side without limit.
+    /// Returns start and end in milliseconds. A value is `None` if the range has no limit on this side.
     ///
     /// Errors with [`BadInput`](tiro_base::error::Kind::BadInput) if one of them is not a date or time.
     pub fn read(&self) -> Result<(Option<Millis>, Option<Millis>)> {
@@ -76,7 +76,7 @@ fn include_levels(_: &mut SchemaGenerator) -> Schema {
 /// The answer of the call.
 pub type Output = Context;
 
-/// Returns the cached answer if nothing that it depends on changed; otherwise assembles a new one.
+/// Returns the cached answer if nothing that it depends on has changed. Otherwise assembles a new answer.
 pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
     let project = caller.project(engine).await?;
     let (mut asked, notice) = read(engine, caller, &project, &args).await?;
@@ -85,7 +85,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     // An answer that reports newly imported messages is not cached: the report is true only for this call.
     let is_cacheable = notices.is_empty();
     // The version is read before the memories. If a write comes in between, the answer is cached under the older
-    // version, so no later call finds it.
+    // version, so that no later call finds it.
     let (before, is_empty) = version(engine, &project, &asked).await?;
     match (&asked.session, &asked.scope.sessions) {
         (Some(session), _) if is_empty => {
@@ -147,7 +147,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     count_saving(caller, whole, &context);
     let answer = CachedAnswer { context, whole, lines };
     // If messages of the session still wait for a summary, the next call makes more summaries, so this answer is not
-    // cached. Nor is an answer that lacks what could not be read.
+    // cached. An answer is also not cached if something could not be read and is missing.
     is_whole &= !partial::any(&answer.context.notices);
     if is_cacheable && is_whole {
         let body = serde_json::to_string(&answer).expect("an answer is JSON");
@@ -161,14 +161,15 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
 #[derive(Serialize, Deserialize)]
 struct CachedAnswer {
     context: Context,
-    /// The tokens of the whole conversation that the context replaces; `None` if the context is drawn from several
-    /// conversations.
+    /// The number of tokens of the whole conversation that the context replaces; `None` if the context comes from
+    /// several conversations.
     whole: Option<i64>,
-    /// What the answer shows of each memory.
+    /// The lines with which the answer shows each memory.
     lines: Vec<ShownLine>,
 }
 
-/// Records what the context of a session shows, so that stashing can tell how many tokens it frees.
+/// Records the lines in which the context of a session shows each memory. From this, stashing computes the number of
+/// tokens that it frees.
 async fn record(project: &OpenProject, asked: &ContextRequest, key: [u8; 32], lines: Vec<ShownLine>) {
     let Some(session) = &asked.session else { return };
     let recorded = project.books.record_assembly(&project.scope, session, key, lines).await;
@@ -182,7 +183,7 @@ fn count_saving(caller: &Caller, whole: Option<i64>, context: &Context) {
     }
 }
 
-/// Reads the arguments, and returns a notice if the budget was changed.
+/// Reads the arguments. If the budget was changed, also returns a notice.
 async fn read(
     engine: &Engine,
     caller: &Caller,
@@ -226,14 +227,14 @@ async fn read(
     Ok((asked, notice))
 }
 
-/// Returns the budget: `asked` if it is given, otherwise `usual` clamped to the limits. If `asked` is too large, it is
-/// lowered and a notice is returned, too.
+/// Returns the budget. It is `asked` if given, otherwise `usual` clamped to the limits. If `asked` is too large, it is
+/// lowered, and a notice is returned too.
 pub fn budget(caller: &Caller, asked: Option<usize>, usual: usize) -> Result<(usize, Option<String>)> {
     common::max_tokens(caller, asked, usual, LEAST, MOST)
 }
 
-/// Returns the versions of the project's and the owner's memories, and whether there are no memories to choose from. Every
-/// write that could change the answer changes at least one of the two versions.
+/// Returns the versions of the project's and the owner's memories, and whether there are no memories to choose from.
+/// Every write that could change the answer changes at least one of the two versions.
 async fn version(
     engine: &Engine,
     project: &OpenProject,

@@ -23,10 +23,10 @@ use tiro_host::summaries::make;
 use tiro_host::summaries::wanted::Wanted;
 use tiro_store::{MessageRow, source_hash};
 
-/// How many sessions are read from the store at once.
+/// The number of sessions that are read from the store at once.
 const PAGE: usize = 500;
 
-/// The most failures that the text shows; the JSON has all of them.
+/// The maximum number of failures that the text shows. The JSON contains all of them.
 const SHOWN: usize = 5;
 
 /// The arguments of `tiro summarize --all`.
@@ -55,20 +55,20 @@ pub struct Output {
     pub summarised: usize,
     /// How many of these summaries are extractive.
     pub extractive: usize,
-    /// The provider that writes the summaries; `None` if all are extractive.
+    /// The provider that writes the summaries. `None` if all summaries are extractive.
     pub provider: Option<String>,
     /// Sessions that could not be summarised, each with the error.
     pub failed: Vec<String>,
-    /// In a dry run, the most requests, tokens and dollars that a real run can take.
+    /// In a dry run, the maximum number of requests, tokens and dollars of a real run.
     pub at_most: Option<AtMost>,
     /// The cost in US dollars.
     pub cost_usd: f64,
-    /// Other remarks, each a sentence without a full stop.
+    /// Other remarks, each of which is a sentence without a full stop.
     pub notices: Vec<String>,
 }
 
-/// Summarises the sessions that need it, the latest first; in a dry run, only estimates what that would take. Calls
-/// `progress` with how many sessions are done and how many there are.
+/// Summarises the sessions that need it, the latest first. In a dry run, only estimates requests, tokens and cost.
+/// Calls `progress` with the number of sessions done and the number of all sessions.
 pub async fn run(
     engine: &Engine,
     caller: &WritingCaller,
@@ -123,7 +123,7 @@ pub async fn run(
             output.summarised += 1;
             Ok::<(), tiro_base::error::Error>(())
         };
-        // If one session fails, the loop goes on with the next.
+        // If one session fails, the loop continues with the next.
         if let Err(error) = step.await {
             output.failed.push(format!("`{}`: {error}", quoted(session)));
         }
@@ -144,8 +144,8 @@ async fn sessions(project: &OpenProject) -> Result<Vec<SessionId>> {
     }
 }
 
-/// Returns whether the session has a summary that was made from exactly the messages `rows`. If `by_model` is
-/// true, only a summary that a model wrote counts.
+/// Returns whether the session has a summary that was made from exactly the messages `rows`. If `by_model` is true,
+/// only a summary written by a model counts.
 async fn is_up_to_date(
     project: &OpenProject,
     session: &SessionId,

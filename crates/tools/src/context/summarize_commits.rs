@@ -11,14 +11,14 @@ use tiro_host::summaries::of_commits;
 
 pub use tiro_host::summaries::of_commits::{Args, Summarised as Output};
 
-/// The most failures that the text shows; the JSON has all of them.
+/// The maximum number of failures that the text shows. The JSON contains all of them.
 const SHOWN: usize = 5;
 
-/// Summarises the newest commits that have no summary yet; in a dry run, only estimates what that would take. Calls
-/// `progress` with how many commits are done and how many there are.
+/// Summarises the newest commits that have no summary yet. In a dry run, only estimates requests, tokens and cost.
+/// Calls `progress` with the number of commits done and the number of all commits.
 ///
 /// Errors with [`Kind::Provider`](tiro_base::error::Kind::Provider) if no provider is configured for summaries. An
-/// interrupted run can be repeated: it continues with the commits that have no summary yet.
+/// interrupted run can be repeated. It continues with the commits that have no summary yet.
 pub async fn run(
     engine: &Engine,
     caller: &WritingCaller,

@@ -148,7 +148,7 @@ pub struct Output {
     secret: [u8; 32],
 }
 
-/// Summarises the messages; in a dry run, only estimates requests, tokens and cost.
+/// Summarises the messages. In a dry run, only estimates requests, tokens and cost.
 pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<Output> {
     let (max_tokens, clamped) = common::max_tokens(caller, args.max_tokens, MOST, LEAST, MOST)?;
     let max_tokens = args.max_tokens.and(Some(max_tokens));
@@ -230,8 +230,8 @@ pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<
     fit(output, max_tokens, caller.form()).await
 }
 
-/// Leaves out topics, cited messages, notices and the end of the summary, in this order, until the answer fits in
-/// each form of `form`.
+/// Leaves out topics, cited messages, notices and the end of the summary, in this order, until the answer fits in each
+/// form of `form`.
 async fn fit(mut output: Output, max_tokens: Option<usize>, form: Form) -> Result<Output> {
     let Some(most) = max_tokens else { return Ok(output) };
     messages::blocking(move || {
@@ -246,8 +246,8 @@ async fn fit(mut output: Output, max_tokens: Option<usize>, form: Form) -> Resul
 }
 
 impl Output {
-    /// Leaves out the least important part of an answer that exceeds its budget by `over` tokens. Returns false
-    /// if there is no such part.
+    /// Leaves out the least important part of an answer that exceeds its budget by `over` tokens. Returns false if
+    /// there is no such part.
     fn shrink(&mut self, over: usize) -> bool {
         self.truncated = true;
         if self.topics.pop().is_some() {
@@ -262,7 +262,7 @@ impl Output {
         }
         if !self.summary.is_empty() {
             let tokens = messages::count(&self.summary).saturating_sub(over.max(1));
-            // Half a sentence could say the opposite of the whole one.
+            // Half a sentence could mean the opposite of the whole sentence.
             let kept = beginning(&self.summary, tokens);
             let end =
                 kept.rfind(['.', '!', '?', '。', '\n']).map_or(0, |end| kept.ceil_char_boundary(end + 1));
@@ -297,7 +297,7 @@ impl Output {
                 }
             };
         }
-        // The sentences of an extract are on one line each; a model writes lines of its own.
+        // Each sentence of an extract is on its own line. A model's text may contain other lines, so it is quoted.
         let quoted = if self.model.is_empty() { envelope::framed } else { envelope::quoted };
         let (name, summary) = (envelope::name(session_id), quoted(&self.summary));
         let mut body = format!("[{name} #{first} to #{last}, {level}]\n{summary}\n");
@@ -310,7 +310,7 @@ impl Output {
         }
         let by =
             if self.model.is_empty() { provider.clone() } else { format!("{provider} ({})", self.model) };
-        // The quality says whether a model kept to the messages; without a model the sentences are theirs.
+        // The quality says whether a model kept to the messages. Without a model, the sentences come from the messages.
         let quality =
             if self.model.is_empty() { String::new() } else { format!(", quality {:.2}", self.quality) };
         let cached = if self.cached { ", stored before" } else { "" };

@@ -1,4 +1,4 @@
-//! Finds the conversations that led to the commits on a page of hits. For each conversation it returns the name, the
+//! Finds the conversations that led to the commits on a page of hits. For each conversation, returns the name, the
 //! argument that opens it, and the message that answers the query best.
 
 use crate::common::beginning_in_bytes;
@@ -16,20 +16,20 @@ use tiro_recall::retrieve;
 use tiro_recall::retrieve::rank::{Ranked, Weights};
 use tiro_store::{BehindRow, ShownMemory};
 
-/// How many conversations of a page may be searched a second time, if the first search found none of their messages.
-/// Arbitrary.
+/// The maximum number of conversations of a page that are searched a second time, if the first search found none of
+/// their messages. Arbitrary.
 const SEARCHED: usize = 3;
 
-/// What is needed to search some conversations once more: the query of the search and its embedder.
+/// The data for searching some conversations again: the query of the search and its embedder.
 pub struct Question<'a> {
     pub query: &'a str,
     pub encoders: &'a Encoders<'a>,
 }
 
-/// For each hit in `shown`, returns the conversation that most likely led to it, or `None` if the hit isn't a
-/// commit or no conversation led to it. The conversation comes with its message that answers best, unless the
-/// page shows that message as a hit. `ranked` are all hits of the search, including those of other pages. If the
-/// messages can't be searched, `notices` gets a notice.
+/// For each hit in `shown`, returns the conversation that most likely led to it. Returns `None` for a hit that isn't a
+/// commit, or to which no conversation led. The conversation comes with its best answering message, unless the page
+/// shows this message as a hit. `ranked` are all hits of the search, including those of other pages. If the messages
+/// can't be searched, a notice is added to `notices`.
 pub async fn conversations(
     project: &OpenProject,
     question: Question<'_>,

@@ -30,7 +30,7 @@ pub const DESCRIPTION: &str = "Forgets memories by ids, session_id, source or qu
     brings them back. Returns exactly what it removed; with a query, look first with `dry_run: true`. To \
     correct a fact store the right one with store_memory.";
 
-/// The most memories that one query forgets. Arbitrary: few enough to check by eye.
+/// The maximum number of memories that one query forgets. Arbitrary: few enough to check by eye.
 const BY_QUERY: usize = 20;
 
 /// The budget of the search for matches, in tokens: large enough for [`BY_QUERY`] hits.
@@ -39,10 +39,10 @@ const SEARCH_TOKENS: usize = 20_000;
 /// For each memory that a query would forget, at most this many tokens of its beginning are shown.
 const EXCERPT: usize = 30;
 
-/// How many of the latest operations are read to find the one to undo. Arbitrary.
+/// The number of latest operations that are read to find the one to undo. Arbitrary.
 const OPERATIONS_READ: usize = 1000;
 
-/// The most ids that an answer lists. Arbitrary.
+/// The maximum number of ids that an answer lists. Arbitrary.
 const LISTED: usize = 100;
 
 /// The arguments of the call.
@@ -115,10 +115,10 @@ fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-/// The memories that a call selects, and what the answer says about the selection.
+/// The memories that a call selects, with information about the selection for the answer.
 #[derive(Default)]
 struct Selected<'a> {
-    /// The selection for each store that has some of the selected memories.
+    /// The selection for each store that contains some of the selected memories.
     parts: Vec<(&'a dyn Store, &'a Scope, Selection)>,
     unknown: Vec<String>,
     left_out: usize,
@@ -126,7 +126,7 @@ struct Selected<'a> {
     matches: Vec<Match>,
 }
 
-/// Forgets, undoes or purges; the change is durable when the call returns.
+/// Forgets, undoes or purges. The change is durable when the call returns.
 pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<Output> {
     let project = caller.writable_project(engine).await?;
     let owners = &engine.installation().await?.registry;
@@ -137,7 +137,7 @@ pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<
     if let Some(operation) = &args.undo {
         return undo(engine, places, operation, is_dry).await;
     }
-    // A purge also selects forgotten memories: their text stays in the files until they are purged.
+    // A purge also selects forgotten memories, because their text stays in the files until they are purged.
     let is_purge = args.purge.unwrap_or(false);
     let reach = if is_purge { Reach::Forgotten } else { Reach::Living };
     let selected = select(engine, caller, places, &args, reach).await?;
@@ -196,7 +196,7 @@ fn nothing_matches() -> Error {
     Error::not_found("nothing matches, nothing was forgotten").hint("search first: search results show ids")
 }
 
-/// Restores the memories that the operation forgot; in a dry run, only returns which it would restore.
+/// Restores the memories that the operation forgot. In a dry run, only returns which memories it would restore.
 async fn undo(
     engine: &Engine,
     places: [(&dyn Store, &Scope); 2],
@@ -204,8 +204,8 @@ async fn undo(
     is_dry: bool,
 ) -> Result<Output> {
     let operation = Some(operation.trim()).filter(|name| *name != "last" && !name.is_empty());
-    // Each store records its own operations. Without a name, the latest of both is undone; what expired comes back only by
-    // its name. An operation of the future was recorded with a wrong clock.
+    // Each store records its own operations. Without a name, the latest operation of both stores is undone; an expiry
+    // is undone only by name. An operation with a time in the future was recorded with a wrong clock.
     let now = engine.now();
     let mut latest: Option<((bool, i64), &dyn Store, &Scope)> = None;
     for (store, scope) in places {
@@ -300,8 +300,8 @@ async fn forgotten_place(engine: &Engine, caller: &Caller, text: &str) -> Result
     }
 }
 
-/// Selects the memories of the project that match best. If `reach` includes forgotten memories, also selects the
-/// forgotten ones of either store that have all words of the query.
+/// Selects the memories of the project that match best. If `reach` includes forgotten memories, also selects forgotten
+/// memories of either store that contain all words of the query.
 async fn by_query<'a>(
     engine: &Engine,
     caller: &Caller,
@@ -315,7 +315,7 @@ async fn by_query<'a>(
     let args = search::Args { query, k: Some(BY_QUERY), max_tokens, ..search::Args::default() };
     let mut found = search::run(engine, caller, args).await?.hits;
     found.retain(|hit| hit.scope.is_none());
-    // The index of a commit has words of its changes, too, but only its message is forgotten.
+    // The index of a commit also contains words of its changes, but only its message is forgotten.
     let named = |text: &str| words.iter().filter(|word| text.to_lowercase().contains(word.as_str())).count();
     let before = found.len();
     found.retain(|hit| named(&hit.text) as f64 >= NAMED_SHARE * words.len() as f64);

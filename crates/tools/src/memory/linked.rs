@@ -11,13 +11,13 @@ use tiro_base::scope::{Scope, SessionId};
 use tiro_base::times::day;
 use tiro_store::ReadStore;
 
-/// The most links that are shown for a memory. Arbitrary: a long session leads to dozens of commits.
+/// The maximum number of links that are shown for a memory. Arbitrary: a long session leads to dozens of commits.
 const MOST: usize = 6;
 
-/// The most bytes that are shown of a title or subject. Arbitrary: about a line.
+/// The maximum number of bytes that are shown of a title or subject. Arbitrary: about a line.
 pub const LONGEST_TITLE: usize = 120;
 
-/// A confidence of at least this value is not shown: it would round to 100%.
+/// A confidence of at least this value is not shown, because it would be rounded to 100%.
 const CERTAIN: f64 = 0.995;
 
 /// A session that led to a commit, or a commit that a session led to.
@@ -106,7 +106,7 @@ pub async fn of(store: &dyn ReadStore, scope: &Scope, memory: &Memory) -> Result
     Ok(with_more(linked.collect(), all))
 }
 
-/// Returns the words for a confidence, such as `, 80% sure`; empty if it is 99.5% or more.
+/// Returns the words for a confidence, such as `, 80% sure`. Returns an empty text for 99.5% or more.
 pub fn sure(confidence: f64) -> String {
     if confidence >= CERTAIN { String::new() } else { format!(", {:.0}% sure", confidence * 100.0) }
 }

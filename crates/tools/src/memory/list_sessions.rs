@@ -131,7 +131,7 @@ fn session(row: SessionRow, about: About, assistants: BTreeMap<String, u32>) -> 
     }
 }
 
-/// Returns which assistants were consulted, as the end of a session's line.
+/// Returns the consulted assistants as the end of a session's line.
 pub fn consulted(assistants: &BTreeMap<String, u32>) -> String {
     let turns = |(name, turns): (&String, &u32)| {
         format!("{} ({})", envelope::name(name), counted(i64::from(*turns), "turn", "turns"))

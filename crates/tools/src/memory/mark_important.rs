@@ -41,7 +41,7 @@ pub struct Output {
     pub unknown: Vec<String>,
 }
 
-/// Sets or removes the mark; the change is durable when the call returns.
+/// Sets or removes the mark. The change is durable when the call returns.
 pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<Output> {
     let (commits, others) = commits(engine, caller, &args.ids).await?;
     let (mut ids, unresolved) = levels::ids(engine, caller, "ids", &others).await?;
@@ -66,7 +66,7 @@ pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<
     Ok(Output { ids: marked.iter().map(MemoryId::to_string).collect(), important, unknown })
 }
 
-/// Returns the ids of the commits that `texts` name by at least seven digits of a git id, and the other texts.
+/// Returns the ids of commits that are named in `texts` by at least seven digits of a git id, and the other texts.
 async fn commits(engine: &Engine, caller: &Caller, texts: &[String]) -> Result<(Vec<MemoryId>, Vec<String>)> {
     let project = caller.project(engine).await?;
     let (mut commits, mut others) = (Vec::new(), Vec::new());

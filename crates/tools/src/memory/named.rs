@@ -1,17 +1,17 @@
-//! Finds the session that a text names: by its name or an alias, the beginning of its name, or its title.
+//! Finds the session that a text names by its name or an alias, the beginning of its name, or its title.
 
 use tiro_base::error::{Error, Result, quoted};
 use tiro_base::humanize;
 use tiro_base::scope::SessionId;
 use tiro_host::project::OpenProject;
 
-/// The most sessions that the error lists if a text names several.
+/// The maximum number of sessions that the error lists if a text names several.
 const MOST_NAMED: usize = 6;
 
 /// The sessions that a text names.
 pub struct Named {
     text: String,
-    /// The text without secrets, as names are stored.
+    /// The text with secrets replaced, because names are stored in this form.
     name: String,
     matching: Vec<SessionId>,
 }
@@ -35,7 +35,7 @@ impl Named {
         self.matching.is_empty()
     }
 
-    /// Returns the only session that the text names; `None` if it names none.
+    /// Returns the only session that the text names. Returns `None` if the text names none.
     ///
     /// Errors with [`BadInput`](tiro_base::error::Kind::BadInput) if it names several.
     pub fn only(&self) -> Result<Option<&SessionId>> {

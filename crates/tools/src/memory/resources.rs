@@ -1,7 +1,7 @@
-//! MCP resources: sessions and memories, read by their address.
+//! MCP resources. They show sessions and memories, which are read by their address.
 //!
-//! Clients let users pick a resource and attach it; agents mostly use the tools. So resources only show what
-//! `list_sessions` and `expand_detail` show.
+//! Clients let users choose a resource and attach it. Agents mostly use the tools. So resources only show the content
+//! that `list_sessions` and `expand_detail` show.
 
 use std::sync::Arc;
 
@@ -23,13 +23,13 @@ use tiro_text::tokens::bounded;
 /// The most tokens of a resource.
 const MAX_TOKENS: usize = 20_000;
 
-/// How many tokens are reserved for the line that says that messages are missing.
+/// The number of tokens that are reserved for the line that says that messages are missing.
 const NOTE_TOKENS: usize = 40;
 
-/// The most memories of a conversation that are read: more would not fit.
+/// The maximum number of memories of a conversation that are read. More memories would not fit.
 const MOST_MEMORIES: usize = 2000;
 
-/// The functions that read resources; each already has the engine and the caller.
+/// The functions that read resources. Each already has the engine and the caller.
 pub struct Resources {
     /// Returns the page of sessions that starts at the given cursor, or the first page if there is no cursor.
     pub sessions: Box<dyn Fn(Option<String>) -> Pending<SessionPage> + Send + Sync>,
@@ -46,14 +46,14 @@ pub struct Resources {
 pub struct SessionPage {
     /// The sessions of this page.
     pub sessions: Vec<SessionEntry>,
-    /// Where the next page starts; absent on the last page.
+    /// The cursor of the next page. Absent on the last page.
     pub next_cursor: Option<String>,
 }
 
 /// A session as a list shows it.
 #[derive(Clone, Debug)]
 pub struct SessionEntry {
-    /// The session's id, as the tools take it.
+    /// The session's id in the form that the tools accept.
     pub id: String,
     /// The title that clients show to users.
     pub title: String,
@@ -64,7 +64,7 @@ pub struct SessionEntry {
 impl Resources {
     /// Returns the resources of the caller's project.
     pub fn of(engine: &Arc<Engine>, caller: &Caller) -> Resources {
-        // Who reads resources changes nothing.
+        // Reading resources changes nothing.
         let both = || (Arc::clone(engine), caller.clone());
         let (sessions, session, memory, met) = (both(), both(), both(), both());
         Resources {
@@ -106,8 +106,8 @@ async fn page(engine: &Engine, caller: &Caller, cursor: Option<String>) -> Resul
     })
 }
 
-/// Returns the text of the conversation: all of it if it fits, otherwise its latest messages and a line that says that
-/// earlier ones are missing.
+/// Returns the text of the conversation. If the whole conversation doesn't fit, returns its latest messages and a line
+/// that says that earlier messages are missing.
 async fn conversation(engine: &Engine, caller: &Caller, id: &str) -> Result<String> {
     let project = caller.project(engine).await?;
     let installation = engine.installation().await?;
@@ -124,7 +124,7 @@ async fn conversation(engine: &Engine, caller: &Caller, id: &str) -> Result<Stri
     let mut is_cut = newest.len() > MOST_MEMORIES;
     for memory in newest.iter().take(MOST_MEMORIES) {
         let excerpt = Shown::of_memory(memory).excerpt(&marked(memory.text.clone(), memory.is_damaged));
-        // The excerpt's tokens are not counted: subtracting an upper bound from the budget is cheaper.
+        // The excerpt's tokens are not counted, because it is cheaper to subtract an upper bound from the budget.
         let tokens = bounded(&excerpt).high;
         if !budget.spend(tokens) {
             is_cut = true;

@@ -26,7 +26,7 @@ pub const DESCRIPTION: &str = "Saves messages of a conversation for good, search
     `id` makes saving it again harmless. Secrets are replaced first. For a single fact or decision use \
     store_memory.";
 
-/// The most ids that an answer lists; if there are more, they are only counted. Arbitrary.
+/// The maximum number of ids that an answer lists. If there are more, they are only counted. Arbitrary.
 const LISTED: usize = 100;
 
 /// A message gets the checked-out branch and commit if its time differs from now by at most this many milliseconds.
@@ -85,7 +85,7 @@ pub struct Output {
     pub notices: Vec<String>,
 }
 
-/// Stores the messages in order; they are durable when the call returns.
+/// Stores the messages in order. They are durable when the call returns.
 pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<Output> {
     let now = engine.now();
     if args.messages.is_empty() {
@@ -134,7 +134,8 @@ pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<
             "the first {durable} messages are stored; repeat the call: no message with an `id` is stored twice"
         )),
     })?;
-    // Facts and statements, segments and their summaries: a first step is done at the end of this call.
+    // The idle worker will extract facts and statements, close segments and make summaries. A first step is done at the
+    // end of this call.
     caller.leave(Task::Digest(session.clone()));
     engine.wrote();
 

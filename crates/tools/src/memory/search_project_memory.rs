@@ -43,7 +43,7 @@ pub const DESCRIPTION: &str = "Finds what was said, decided and committed here; 
 /// The most hits on one page.
 const MOST_HITS: usize = 50;
 
-/// The most bytes that are shown of a session's title. Arbitrary: about half a line.
+/// The maximum number of bytes that are shown of a session's title. Arbitrary: about half a line.
 const LONGEST_TITLE: usize = 60;
 
 /// The smallest budget, in tokens: enough for the envelope and one short hit.
@@ -101,13 +101,13 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let (scope, covered) = narrowed(&project.scope, &project.redactor, args.sessions.as_deref())?;
     let filter = Filter { without: caller.running_session(engine, &project, &scope), ..filter(&args)? };
 
-    // The owner's memories belong to no session, so a search limited to some sessions leaves them out.
+    // The owner's memories belong to no session, so a search within some sessions leaves them out.
     let owners = &installation.registry;
     let mut places: Vec<(&dyn ReadStore, &Scope)> = vec![(project.store.as_ref(), &scope)];
     if scope.sessions == Sessions::All {
         places.push((owners.memories().as_ref(), owners.scope()));
     }
-    // Only the first page imports new messages and commits, so that later pages have the same ranking.
+    // Only the first page imports new messages and commits, so that the ranking stays the same for later pages.
     let mut notices = if offset == 0 { caller.capture(engine).catch_up().await } else { Vec::new() };
     notices.extend(clamped);
     let encoders = ask::encoders(engine, caller, &mut notices).await;
@@ -170,7 +170,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     messages::blocking(move || hits::fit(page)).await
 }
 
-/// Reads the memories of a page, in the order of the ranking, each with its scope, `project` or `owner`.
+/// Reads the memories of a page, in the order of the ranking. Each comes with its scope, `project` or `owner`.
 async fn read_shown<'r>(
     places: &[(&dyn ReadStore, &Scope)],
     page: &[&'r Ranked],
@@ -183,13 +183,13 @@ async fn read_shown<'r>(
         let found = store.shown(scope, wanted).await?;
         shown.extend(found.into_iter().map(|memory| (own[memory.place], memory, name)));
     }
-    // The stores were read one after the other; sorting restores the order of the ranking.
+    // The stores were read one after the other, so sorting restores the order of the ranking.
     shown.sort_by_key(|(ranked, ..)| rank_of(page, ranked));
     Ok(shown)
 }
 
-/// Returns the title of each session the first time that it occurs; `None` for later occurrences, and for a session that
-/// has no title.
+/// Returns the title of each session at its first occurrence. Returns `None` for later occurrences, and for a session
+/// without a title.
 async fn titles(
     project: &OpenProject,
     sessions: impl Iterator<Item = Option<&SessionId>>,
@@ -213,7 +213,7 @@ fn rank_of(page: &[&Ranked], ranked: &Ranked) -> Option<usize> {
     page.iter().position(|other| std::ptr::eq(*other, ranked))
 }
 
-/// Returns the milliseconds of each stage of a search.
+/// Returns the duration of each stage of a search in milliseconds.
 fn milliseconds(timings: &Timings) -> HashMap<&'static str, f64> {
     let Timings { embed, candidates, rank } = timings;
     let stages = [("embed", embed), ("candidates", candidates), ("rank", rank)];
@@ -254,7 +254,7 @@ fn offset(cursor: Option<&str>) -> Result<usize> {
 }
 
 /// Returns the scope narrowed to `sessions`, and their names for the answer. If no sessions are given, the scope stays
-/// as it is and the only name is `all`.
+/// unchanged and the only name is `all`.
 fn narrowed(scope: &Scope, redactor: &Redactor, sessions: Option<&[String]>) -> Result<(Scope, Vec<String>)> {
     let Some(names) = sessions.filter(|names| !names.is_empty()) else {
         return Ok((scope.clone(), vec!["all".to_owned()]));
@@ -278,7 +278,7 @@ fn superseded_by(superseded: &Superseded) -> SupersededBy {
     SupersededBy { by: superseded.by.to_string(), date }
 }
 
-/// Returns the hit for `ranked`, whose place on its page is `rank`.
+/// Returns the hit for `ranked`. `rank` is its place on the page.
 fn hit(
     (rank, ranked, parts): (usize, &Ranked, Parts),
     found: ShownMemory,
@@ -288,7 +288,7 @@ fn hit(
 ) -> Hit {
     let ShownMemory { mut memory, chunk, conversations, confidences, .. } = found;
     // A commit that was rebased or cherry-picked has several SHAs. If one of them is an ancestor of the checked-out
-    // commit, the hit cites that one.
+    // commit, the hit cites this SHA.
     if let (Kind::Commit, Some(sha)) = (memory.kind, standing.reached.map(|sha| sha.to_string())) {
         memory.source_id = Some(sha);
     }
@@ -352,8 +352,8 @@ fn rounded(score: f64) -> f64 {
     (score * 1000.0).round() / 1000.0
 }
 
-/// Removes from what a search of the project's store found the texts that were given to the stash and whose time is over.
-/// Only a question for their kinds finds such texts.
+/// Removes expired texts of the stash from the result of a search in the project's store. These are texts that were
+/// given to the stash as text. A search finds such texts only if it asks for their kinds.
 async fn hide_expired(
     engine: &Engine,
     project: &OpenProject,

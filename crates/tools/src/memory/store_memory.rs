@@ -28,7 +28,7 @@ pub const DESCRIPTION: &str = "Stores one fact, decision (with its why), finding
     storing the same again changes nothing. Secrets are replaced first. For messages of a conversation use \
     save_messages.";
 
-/// The hint for an unknown type, with the types that the schema names.
+/// The hint for an unknown type. It lists the types in the schema.
 const TYPES: &str = "use fact, decision, finding, preference, task_state, code_block or error_log";
 
 /// The arguments of the call.
@@ -166,8 +166,8 @@ pub async fn store(
     })
 }
 
-/// Returns the ids of the memories that `texts` name. Errors if one of them is not a living memory of the store that gets
-/// the new memory.
+/// Returns the ids of the memories that `texts` name. Errors if one of them is not a living memory of the store in
+/// which the new memory will be stored.
 async fn superseded(
     engine: &Engine,
     caller: &Caller,
@@ -210,7 +210,7 @@ fn nothing_to_supersede(id: &str) -> Error {
         .hint("nothing was stored; search results show ids")
 }
 
-/// Returns whether the memory is for the owner rather than the project.
+/// Returns whether the memory belongs to the owner and not to the project.
 fn is_owners(scope: Option<&str>) -> Result<bool> {
     match scope.map(common::plain).as_deref() {
         None | Some("project" | "local" | "repo" | "repository" | "workspace" | "this_project") => Ok(false),
@@ -240,7 +240,7 @@ fn draft(args: &Args, text: String, now: i64, redactor: &Redactor) -> Result<Dra
     draft.topic = args.topic.as_deref().map(|topic| common::short("topic", topic)).transpose()?;
     draft.path = args.source.as_deref().map(|path| common::short("source", path)).transpose()?;
     draft.importance = args.importance;
-    // A memory with the same text, kind and scope is the same memory.
+    // Memories with the same text, kind and scope are the same memory.
     draft.identity = Identity::Text;
     draft.session = session;
     Ok(draft)
@@ -273,7 +273,7 @@ impl Output {
     /// Returns the answer as text.
     pub fn text(&self) -> String {
         let done = if self.stored { "Stored" } else { "Already stored" };
-        // A search finds it under the name of its kind.
+        // A search finds the memory under the name of its kind.
         let kind = if self.called == self.kind { String::new() } else { format!(", kind {}", self.kind) };
         let mut text = format!("{done} as {} `{}` ({}{kind}).", self.called, self.id, self.scope);
         if !self.supersedes.is_empty() {

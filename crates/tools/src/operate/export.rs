@@ -9,7 +9,7 @@ use tiro_base::times;
 use tiro_host::caller::Caller;
 use tiro_host::engine::Engine;
 
-/// How many memories are read in one query.
+/// The number of memories that are read in one query.
 const PAGE: usize = 500;
 
 /// A memory as one line of the export.
@@ -37,7 +37,7 @@ pub struct Exported {
     pub path: Option<String>,
     /// The branch it was made on.
     pub branch: Option<String>,
-    /// The hash of the commit that was checked out when it was made.
+    /// The hash of the commit that was checked out when the memory was made.
     pub head_sha: Option<String>,
     /// When it was said or committed, RFC 3339.
     pub time: String,
@@ -47,14 +47,15 @@ pub struct Exported {
     pub important: bool,
     /// Tokens of the text (o200k).
     pub tokens: i64,
-    /// Whether the text or another part is damaged: not what was stored.
+    /// Whether the text or another part is damaged, so that it differs from the stored original.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub damaged: bool,
     /// The text, verbatim except for replaced secrets.
     pub text: String,
 }
 
-/// Calls `each` with every memory that is not forgotten: the project's, then the owner's, newest first.
+/// Calls `each` with every memory that is not forgotten: first the project's memories, then the owner's, the newest
+/// first.
 pub async fn run(
     engine: &Engine,
     caller: &Caller,

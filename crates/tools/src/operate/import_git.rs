@@ -17,11 +17,11 @@ use tiro_redact::Redaction;
 /// The arguments of `tiro import git`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Args {
-    /// How many threads read commits.
+    /// The number of threads that read commits.
     pub threads: usize,
     /// The maximum number of commits to import; the newest ones are chosen.
     pub limit: Option<usize>,
-    /// Whether a model summarises commits after the import: those without a summary, at most `limit` of them.
+    /// Whether a model summarises commits after the import. It summarises at most `limit` commits that have no summary.
     pub summarize: bool,
 }
 
@@ -46,7 +46,7 @@ pub struct Output {
     pub flags: Vec<Redaction>,
     /// Secrets replaced, by rule.
     pub redactions: Vec<Redaction>,
-    /// What summarising did, if it was requested.
+    /// The result of summarising, if it was requested.
     pub summaries: Option<Summarised>,
     /// Pieces of text that are not embedded yet.
     pub pending: usize,
@@ -54,8 +54,8 @@ pub struct Output {
     pub notices: Vec<String>,
 }
 
-/// Stores every commit that the store doesn't have. Calls `progress` with how many commits are done and how many there
-/// are.
+/// Stores every commit that the store doesn't have. Calls `progress` with the number of commits done and the number of
+/// all commits.
 ///
 /// The import can be interrupted and repeated. Errors with [`Kind::Git`] if the project is not
 /// a repository.
@@ -87,7 +87,7 @@ pub async fn run(
     }
     match of_commits::summarise(engine, caller, of_commits::Args { limit, dry_run: false }, progress).await {
         Ok(made) => output.summaries = Some(made),
-        // What was imported stays, so the model's failure is no failure of the import.
+        // The imported commits stay, so the import succeeds even if the model fails.
         Err(error) if error.kind() == Kind::Provider => output.notices.push(error.to_string()),
         Err(error) => return Err(error),
     }

@@ -1,8 +1,8 @@
-//! Imports conversations that other programs keep as files: the sessions of SpecStory in the repository, and JSON lines
-//! of messages.
+//! Imports conversations that other programs keep as files. These are the sessions of SpecStory in the repository, and
+//! files with JSON lines of messages.
 //!
-//! A message is recognised by its id, or else by its text and how often the conversation has said it before. So
-//! importing a file again stores only what was added to it.
+//! A message is recognised by its id. Without an id, it is recognised by its text and by how often the conversation
+//! contained this text before. So importing a file again stores only the messages that were added to it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ use tiro_recall::remember::remember;
 use tiro_redact::{self, Redaction};
 use tiro_store::{Origin, Outcome};
 
-/// Where SpecStory keeps its sessions, from the root of the project.
+/// The folder in which SpecStory keeps its sessions, relative to the root of the project.
 const HISTORY: &str = ".specstory/history";
 
 /// The largest session of SpecStory that is read, in bytes.
@@ -37,11 +37,11 @@ const LARGEST: u64 = 32 * 1024 * 1024;
 /// The longest time that an import spends on summaries.
 const SUMMARISING: Duration = Duration::from_secs(1);
 
-/// The names under which sessions are listed.
+/// The names with which sessions are listed.
 const SPECSTORY: &str = "specstory";
 const FILE: &str = "file";
 
-/// What is imported.
+/// The source of an import.
 #[derive(Debug)]
 pub enum Args {
     /// The sessions that SpecStory keeps in the repository.
@@ -61,9 +61,10 @@ pub struct Output {
     pub already_stored: usize,
     /// Messages that were forgotten before and stay forgotten.
     pub forgotten: usize,
-    /// Messages that were left out: of sub-agents, too long, or of sessions that the configuration ignores.
+    /// Messages that were left out because they are of sub-agents, too long, or of sessions that the configuration
+    /// ignores.
     pub left_out: usize,
-    /// What can't be read, with the file, the line and the reason.
+    /// The parts that can't be read, with the file, the line and the reason.
     pub unread: Vec<String>,
     /// Secrets replaced, by rule.
     pub redactions: Vec<Redaction>,
@@ -77,7 +78,7 @@ pub struct Output {
 struct Conversation {
     name: String,
     origin: Origin,
-    /// The time of messages before the first that has one.
+    /// The time that is used for messages before the first message with a time.
     began: Millis,
     said: Vec<Said>,
 }
@@ -105,7 +106,7 @@ pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<
 fn of_specstory(engine: &Engine, project: &OpenProject, output: &mut Output) -> Result<Vec<Conversation>> {
     let roots = Roots::new(&project.root, &[], &[engine.config().data_dir.clone()])?;
     let limits = Limits { file_bytes: LARGEST, ..Limits::default() };
-    // These are texts, so nothing of it is spent.
+    // The sessions are plain texts, so none of the budget for documents is spent.
     let budget = Budget::default();
     let _ends = budget.ends_with_call();
     let gathered = tiro_files::gather(&roots, &[HISTORY.to_owned()], &limits, &budget);
@@ -146,7 +147,7 @@ fn of_specstory(engine: &Engine, project: &OpenProject, output: &mut Output) -> 
             began: session.began.unwrap_or(file.stat.mtime_ns / 1_000_000),
             said: session.said,
         };
-        // A session that was renamed is kept twice; the longer file has the whole of it.
+        // If a session was renamed, there are two files of it. The longer file contains the whole session.
         let is_longer =
             found.get(&conversation.name).is_none_or(|it| it.said.len() < conversation.said.len());
         if is_longer {
@@ -237,7 +238,7 @@ async fn store(
         let key = match said.id {
             Some(id) => format!("id:{id}"),
             None => {
-                // The text is redacted first, since an id that is derived from a secret would reveal it.
+                // The text is redacted first, because an id that is derived from a secret would reveal it.
                 let text = redactor.redact(&said.text).text;
                 let hash = blake3::hash(format!("{}\0{text}", said.role.as_str()).as_bytes()).to_hex();
                 let time = times.entry(hash).or_insert(0);

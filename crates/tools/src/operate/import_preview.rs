@@ -1,7 +1,7 @@
-//! Reports what an import would store, and what summaries of its commits would cost (`--dry-run`).
+//! Reports what an import would store, and how much summaries of its commits would cost (`--dry-run`).
 //!
-//! A preview writes and registers nothing, and asks no model. Its counts are upper bounds: only a real import finds out
-//! which entries repeat another one under a different id, and which were forgotten before.
+//! A preview writes and registers nothing, and asks no model. Its counts are upper bounds. Only a real import finds out
+//! which entries repeat another entry under a different id, and which entries were forgotten before.
 
 use std::ops::ControlFlow;
 
@@ -36,26 +36,26 @@ use tiro_text::tokens;
 pub struct Commits {
     /// Always true: nothing was imported.
     pub dry_run: bool,
-    /// The most commits that would be imported.
+    /// The maximum number of commits that would be imported.
     pub commits: usize,
     /// How many older commits `limit` leaves out.
     pub left_out: usize,
     /// Commits that can't be read, with the reason.
     pub unreadable: Vec<String>,
-    /// What summaries of the commits would cost; absent if they were not requested or no model may make them.
+    /// The cost of summaries of the commits. Absent if summaries were not requested or no model may write them.
     pub summaries: Option<Summaries>,
     /// Further notices for the user.
     pub notices: Vec<String>,
 }
 
-/// What summaries of commits would cost.
+/// The cost of summaries of commits.
 #[derive(Debug, Serialize)]
 pub struct Summaries {
     /// The provider that would be asked.
     pub provider: String,
     /// How many commits would be summarised, including those that were imported before.
     pub commits: usize,
-    /// The most requests, tokens and dollars that this would take.
+    /// The maximum number of requests, tokens and dollars that this would take.
     pub at_most: AtMost,
 }
 
@@ -64,26 +64,26 @@ pub struct Summaries {
 pub struct Sessions {
     /// Always true: nothing was imported.
     pub dry_run: bool,
-    /// How many transcripts were looked at: all of the project, or the named ones.
+    /// The number of transcripts that were looked at: all transcripts of the project, or the named ones.
     pub transcripts: usize,
-    /// How many of these transcripts grew since they were last read.
+    /// The number of these transcripts that have grown since they were last read.
     pub grown: usize,
     /// The most entries that would be stored.
     pub entries: usize,
-    /// The most tokens (o200k) that these entries have.
+    /// The maximum number of tokens (o200k) of these entries.
     pub tokens: usize,
     /// How many bytes would be read.
     pub bytes: u64,
     /// Transcripts that can't be read, with the reason.
     pub failed: Vec<String>,
-    /// What became of all transcripts of the client; absent if the user named some.
+    /// The account of all transcripts of the client. Absent if the user named some transcripts.
     pub account: Option<Account>,
     /// Further notices for the user.
     pub notices: Vec<String>,
 }
 
-/// Reports how many commits of the repository would be imported. With `summarize`, also reports what their summaries
-/// would cost.
+/// Reports how many commits of the repository would be imported. With `summarize`, also reports the cost of their
+/// summaries.
 ///
 /// Errors in the same cases as the import.
 pub async fn commits(engine: &Engine, caller: &Caller, args: import_git::Args) -> Result<Commits> {
@@ -206,7 +206,7 @@ pub async fn sessions(engine: &Engine, caller: &Caller, args: sessions::Args) ->
             output.tokens += blocking(move || tokens(&texts)).await?;
             Ok::<(), Error>(())
         };
-        // One unreadable transcript does not affect the others.
+        // An unreadable transcript does not affect the others.
         if let Err(error) = read.await {
             output.failed.push(error.to_string());
         }

@@ -1,4 +1,4 @@
-//! Imports the sessions that a client keeps as transcripts.
+//! Imports the sessions that a client recorded as transcripts.
 
 use crate::common;
 use tiro_base::error::Result;
@@ -9,10 +9,10 @@ use tiro_host::own_files;
 
 pub use tiro_capture::follow::sessions::{Args, Imported as Output};
 
-/// Stores the new entries of the project's transcripts. Calls `progress` with how many bytes are read and how many
-/// there are.
+/// Stores the new entries of the project's transcripts. Calls `progress` with the number of bytes read and the number
+/// of all bytes.
 ///
-/// The import can be interrupted and repeated: an entry has the same id each time.
+/// The import can be interrupted and repeated, because an entry has the same id each time.
 pub async fn run(
     engine: &Engine,
     caller: &WritingCaller,

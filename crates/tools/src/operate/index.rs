@@ -13,7 +13,7 @@ use tiro_host::idle::pending::{LEASE, places, step};
 use tiro_host::summaries::{segments, sessions};
 use tiro_store::{Mended, Upkeep};
 
-/// How long to wait between two checks of whether another process has finished the work.
+/// The pause between two checks of whether another process has finished the work.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
 /// The arguments of `tiro index`.
@@ -21,7 +21,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(250);
 pub struct Args {
     /// How many threads compute embeddings.
     pub threads: usize,
-    /// How long to work before the rest is left pending; no limit if `None`.
+    /// The time after which the rest is left pending; no limit if `None`.
     pub patience: Option<Duration>,
 }
 
@@ -30,19 +30,20 @@ pub struct Args {
 pub struct Output {
     /// How many chunks this call embedded.
     pub embedded: usize,
-    /// How many damaged embeddings were removed, to be computed again.
+    /// The number of damaged embeddings that were removed and will be computed again.
     pub mended: usize,
-    /// How many pieces were indexed that the text index lacked.
+    /// The number of pieces that were missing in the text index and were added.
     pub indexed: usize,
-    /// How many damaged embeddings stay, because their texts are damaged too; saving the right texts again mends both.
+    /// The number of damaged embeddings that stay, because their texts are damaged too. Saving the right texts again
+    /// repairs both.
     pub unmended: usize,
     /// How many chunks have no embedding yet.
     pub pending: usize,
 }
 
-/// Makes the missing session summaries, brings rows of the text index up to date that an earlier version made, and embeds
-/// every pending chunk and every chunk whose embedding is damaged, in the project's store and the owner's. Calls
-/// `progress` with how many chunks are done and how many are left.
+/// Makes the missing session summaries. Updates rows of the text index that an earlier version made. Embeds every
+/// pending chunk and every chunk whose embedding is damaged, in the project's store and the owner's store. Calls
+/// `progress` with the number of chunks done and the number of chunks left.
 ///
 /// Errors with [`Kind::Model`] if no model is installed, and with [`Kind::Busy`] if another process holds the lease and
 /// makes no progress.
@@ -66,8 +67,8 @@ pub async fn run(
         mended.vectors += found.vectors;
         mended.rows += found.rows;
         mended.left += found.left;
-        // Vectors of different models can't be compared, so those of another model are removed and their chunks are
-        // embedded again. If the run is interrupted, the next one continues with the rest.
+        // Vectors of different models can't be compared. So vectors of another model are removed and their chunks are
+        // embedded again. If the run is interrupted, the next run continues with the rest.
         let encoders = ask::encoders(engine, caller, &mut Vec::new()).await;
         if let Some([prose, code]) = encoders.spaces().await? {
             store.mark_other_spaces_pending(scope, prose.as_str(), code.as_str()).await?;
@@ -75,7 +76,8 @@ pub async fn run(
         let mut others = Others::default();
         while !is_over() {
             let done = match step(engine, caller, store, scope, args.threads.max(1)).await {
-                // A server of the project holds the lease: it is working, or it died and the lease hasn't expired yet.
+                // A server of the project holds the lease. Either it is working, or it died and the lease hasn't
+                // expired yet.
                 Err(error) if error.kind() == Kind::Busy => {
                     if !others.make_progress(store.pending(scope).await?) {
                         return Err(error);
@@ -109,8 +111,8 @@ struct Others {
 }
 
 impl Others {
-    /// Returns whether the other process makes progress. This is so if the number of pending chunks decreased
-    /// during the last two terms of a lease; `pending` is the present number.
+    /// Returns whether the other process makes progress. This is so if the number of pending chunks has decreased
+    /// during the last two terms of a lease. `pending` is the present number.
     fn make_progress(&mut self, pending: usize) -> bool {
         let looks = match self.left {
             Some((left, looks)) if left <= pending => looks + 1,

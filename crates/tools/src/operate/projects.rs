@@ -45,16 +45,17 @@ pub struct Project {
 pub struct Linked {
     /// The project.
     pub id: String,
-    /// The directory that belongs to it now: the working directory, or the common git directory of a repository.
+    /// The directory that belongs to the project now. This is the working directory, or the common git directory of a
+    /// repository.
     pub place: String,
 }
 
 /// The answer of `tiro projects merge`.
 #[derive(Debug, Serialize)]
 pub struct Merged {
-    /// The id of the project that holds the memories now.
+    /// The id of the project that contains the memories now.
     pub into: String,
-    /// The id of the project that was merged and is no longer listed; its store stays on disk.
+    /// The id of the project that was merged and is no longer listed. Its store stays on disk.
     pub from: String,
     /// How many memories were added because `into` did not have them.
     pub added: usize,
@@ -62,8 +63,8 @@ pub struct Merged {
     pub known: usize,
     /// How many entries were left out because they are too long or aren't valid memories.
     pub left_out: usize,
-    /// All counts of the merge, such as conflicts, forgotten memories of either project, summaries and secrets; also
-    /// the list of the parts that are never merged.
+    /// All counts of the merge, such as conflicts, forgotten memories of either project, summaries and secrets, and the
+    /// list of the parts that are never merged.
     pub restored: backup::Restored,
     /// The path of the store that is no longer used.
     pub left_behind: String,
@@ -82,11 +83,11 @@ pub async fn list(engine: &Engine) -> Result<Listed> {
     Ok(Listed { projects: rows.into_iter().map(project).collect() })
 }
 
-/// Assigns `directory` to the project `id`. This is for a directory that lost its id when it was moved, or for a second
-/// clone.
+/// Assigns `directory` to the project `id`. Use this for a directory that lost its id when it was moved, or for a
+/// second clone.
 ///
-/// With `forget_others`, the project's other places are removed from the registry, since the project moved. Errors if
-/// the project or the directory does not exist.
+/// If `forget_others` is true, the project's other places are removed from the registry, because the project was moved.
+/// Errors if the project or the directory does not exist.
 pub async fn link(
     engine: &Engine,
     caller: &Caller,
@@ -169,15 +170,15 @@ pub struct Removed {
     pub name: String,
     /// The directories where it was seen.
     pub places: Vec<String>,
-    /// The folder that holds its store and the backups of the store.
+    /// The folder that contains the project's store and the backups of the store.
     pub folder: String,
     /// Bytes of the store.
     pub bytes: u64,
-    /// How much its store holds; absent if the store can't be read.
+    /// The numbers of memories in the project's store. Absent if the store can't be read.
     pub remembered: Option<Remembered>,
 }
 
-/// How many memories of each kind a project has.
+/// The number of memories of each kind in a project.
 #[derive(Debug, Serialize)]
 pub struct Remembered {
     /// Commits.
@@ -190,8 +191,8 @@ pub struct Remembered {
     pub notes: i64,
 }
 
-/// Removes a project for good: its store with the automatic backups, its id in the repositories that keep it, and the
-/// references that hooks left for it. With `dry_run`, only reports what would be removed.
+/// Removes a project for good. This removes its store with the automatic backups, its id in the repositories that
+/// contain it, and the references that hooks left for it. With `dry_run`, only reports what would be removed.
 ///
 /// Memories that were stored for all projects stay. The repository's post-commit hook and the work tree stay, too.
 pub async fn remove(engine: &Engine, caller: &Caller, which: &str, dry_run: bool) -> Result<Removed> {
@@ -230,8 +231,8 @@ pub async fn remove(engine: &Engine, caller: &Caller, which: &str, dry_run: bool
         if is_kept {
             identity::remove(&place)?;
         }
-        // The spool is this project's if the place is a directory without a repository, or a repository that kept the
-        // id.
+        // The spool belongs to this project if the place is a directory without a repository, or a repository that kept
+        // the id.
         if is_kept || !place.join("HEAD").exists() {
             spool.clear();
         }
@@ -256,7 +257,7 @@ fn rename(engine: &Engine, repository: &Repository, id: &ProjectId) -> Result<()
     Spool::of(data_dir, &place).inherit(&before)
 }
 
-/// Finds a project by its id, or by its name if only one project has that name. Also finds a project of which only the
+/// Finds a project by its id, or by its name if only one project has this name. Also finds a project of which only the
 /// store is left.
 async fn find(engine: &Engine, which: &str) -> Result<ProjectRow> {
     let registry = &engine.installation().await?.registry;

@@ -1,15 +1,16 @@
-//! Configures the provider that makes summaries, with limits on what an agent may set: a text in the memory could
-//! instruct an agent to send data elsewhere.
+//! Configures the provider that makes summaries. The rules limit what an agent may set, because a text in the memory
+//! could instruct an agent to send data elsewhere.
 //!
-//! An agent can't name a new address, can't send a key to a service that the key isn't for, and can't store a key. It
-//! can't choose a model whose requests a local server passes on. If summaries have been made on this machine so far, it
-//! can't make an external provider the default. It also can't allow a provider to make summaries if that provider is
-//! external or was external before. Only the user can do these things, on the command line or in the file. On this
-//! machine, an agent may use only the default ports of Ollama, llama.cpp, LM Studio and vLLM, and each port only for
-//! the provider with the name of that server. Such a provider may make summaries at once, since nothing leaves the
-//! machine. An agent can also set the model, the length of answers and the temperature, and choose the default among
-//! the allowed providers. The rules are checked against the provider's current state while the lock for the change is
-//! held, so concurrent calls can't get around them.
+//! An agent can't name a new address, can't send a key to a service for which the key isn't meant, and can't store a
+//! key. It can't choose a model whose requests a local server passes on. If summaries have been made on this machine so
+//! far, it can't make an external provider the default. It also can't allow a provider to make summaries if that
+//! provider is external or was external before. Only the user can do these things, on the command line or in the file.
+//!
+//! On this machine, an agent may use only the default ports of Ollama, llama.cpp, LM Studio and vLLM, and each port
+//! only for the provider with the name of that server. Such a provider may make summaries at once, because nothing
+//! leaves the machine. An agent can also set the model, the length of answers and the temperature, and choose the
+//! default among the allowed providers. The rules are checked against the provider's current state while the lock for
+//! the change is held, so concurrent calls can't get around them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -173,7 +174,7 @@ pub async fn run(engine: &Engine, _: &Caller, args: Args) -> Result<Output> {
     output(engine, changed.changed, changed.notices).await
 }
 
-/// Errors if one of `texts` holds a key: the key would be written to the file and to the answer.
+/// Errors if one of `texts` contains a key, because the key would be written to the file and to the answer.
 async fn refuse_secrets(engine: &Engine, texts: [Option<&String>; 3]) -> Result<()> {
     let redactor = &engine.installation().await?.redactor;
     let holds_secret = |text: &&String| !redactor.redact(text).found.is_empty();
@@ -184,8 +185,8 @@ async fn refuse_secrets(engine: &Engine, texts: [Option<&String>; 3]) -> Result<
     }
 }
 
-/// Returns the uses that a provider gets when its endpoint is set, or `None` if its uses do not change. Moving an
-/// external service to this machine does not allow it to make summaries.
+/// Returns the uses that a provider gets when its endpoint is set, or `None` if its uses do not change. If an external
+/// service is moved to this machine, it is still not allowed to make summaries.
 fn uses(name: &str, known: Option<&Configured>) -> Option<Vec<Use>> {
     let service = known.map(|each| each.provider.service).or(config::usual_service(name))?;
     let uses = known.map_or(&[Use::Consult][..], |each| &each.uses);
@@ -193,8 +194,8 @@ fn uses(name: &str, known: Option<&Configured>) -> Option<Vec<Use>> {
     (!is_served_here && !uses.contains(&Use::Summarize)).then(|| uses.to_vec())
 }
 
-/// Errors if Ollama would pass requests for the model to its makers, and the requests of this provider stay on this
-/// machine so far.
+/// Errors if Ollama would pass requests for the model to its makers, although the requests of this provider have stayed
+/// on this machine so far.
 fn admit_model(model: &str, name: &str, known: Option<&Configured>) -> Result<()> {
     let service = known.map(|each| each.provider.service).or(config::usual_service(name));
     let is_passed_on = is_model(model) && service.is_some_and(|service| service.passes_on(model));
@@ -205,7 +206,7 @@ fn admit_model(model: &str, name: &str, known: Option<&Configured>) -> Result<()
     }
 }
 
-/// Errors if summaries, which are made on this machine so far, would be made elsewhere.
+/// Errors if summaries would be made on another machine, although they have been made on this machine so far.
 fn admit_default(
     name: &str,
     known: Option<&Configured>,
@@ -224,7 +225,7 @@ fn admit_default(
 }
 
 /// Accepts the endpoint that the user configured for the provider, and the default address of a model server on this
-/// machine; errors for any other endpoint.
+/// machine. Errors for any other endpoint.
 ///
 /// Any other port of this machine may belong to a database, a development server or an administration page.
 /// Each summary would send messages of the project there.
@@ -254,8 +255,8 @@ fn admit_endpoint(endpoint: &str, name: &str, known: Option<&Configured>) -> Res
     }
 }
 
-/// Returns whether `endpoint` is the default address of the server called `name`. `host` is the host of `endpoint`, a
-/// loopback address.
+/// Returns whether `endpoint` is the default address of the server called `name`. `host` is the host of `endpoint`. It
+/// must be a loopback address.
 fn is_own_port(name: &str, service: Service, endpoint: &str, host: &str) -> bool {
     let usual = config::usual_endpoint(name, service);
     let Some(own) = usual.filter(|own| config::host(own).is_ok_and(config::is_loopback)) else {
@@ -264,8 +265,8 @@ fn is_own_port(name: &str, service: Service, endpoint: &str, host: &str) -> bool
     let behind = |address: &str, host: &str| {
         let (_, rest) = address.split_once(host)?;
         let rest = rest.trim_start_matches(']').trim_end_matches('/');
-        // An address with the path `/v1` counts like one without a path, since requests then use the service's default
-        // path.
+        // An address with the path `/v1` counts like an address without a path, because requests then use the service's
+        // default path.
         Some(
             rest.strip_suffix("/v1")
                 .filter(|_| service == Service::OpenaiCompatible)
@@ -297,7 +298,7 @@ fn admit_variable(
         return Ok(());
     }
     let hint = "only the user can name another variable: `tiro provider add NAME --key-variable VARIABLE`";
-    // A server on this machine, or at an address that the user gave, is not the service that the key belongs to.
+    // A server on this machine, or at an address that the user gave, is not the service to which the key belongs.
     if endpoint.or(known.and_then(|each| each.provider.endpoint.as_deref())).is_some() {
         let message = format!("`api_key_env` would send a key to the endpoint of `{name}`");
         return Err(Error::bad_input(message).hint(hint));

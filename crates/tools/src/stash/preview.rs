@@ -1,4 +1,5 @@
-//! A segment of the stash as answers show it: its properties and the beginning of its text, or the piece that fits best.
+//! A segment of the stash in the form in which answers show it: its properties, and the beginning of its text or the
+//! piece that fits best.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -173,7 +174,7 @@ impl Preview {
     }
 }
 
-/// Returns a duration in its largest whole unit, such as `3 days`.
+/// Returns a duration in the largest unit of which it has at least one, such as `3 days`.
 fn age(millis: i64) -> String {
     let seconds = millis.max(0) / 1000;
     let (count, unit) = match seconds {

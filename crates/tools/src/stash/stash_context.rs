@@ -28,7 +28,7 @@ pub const DESCRIPTION: &str = "Puts context aside, all or nothing: stored messag
 const LONGEST_EXPIRY: f64 = 36_500.0;
 /// The milliseconds of a day.
 const DAY: f64 = 86_400_000.0;
-/// The most ids that the answer lists.
+/// The maximum number of ids that the answer lists.
 const MOST_LISTED: usize = 200;
 
 /// The arguments of the call.
@@ -79,7 +79,7 @@ pub struct Output {
     pub notices: Vec<String>,
 }
 
-/// Stashes the segments in one transaction, which is durable when the call returns.
+/// Stashes the segments in one transaction. It is durable when the call returns.
 pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<Output> {
     let Args { segment_ids, segments, expires_in_days, protected, topic } = args;
     let (names, segments) = (segment_ids.unwrap_or_default(), segments.unwrap_or_default());

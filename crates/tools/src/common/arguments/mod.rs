@@ -1,13 +1,14 @@
 //! Reads the JSON arguments of a call as the argument type of a tool.
 //!
-//! Models and clients write calls in many ways: a list as a JSON string, a number as text, one value for a list, `""` or
-//! `null` for an argument that they leave out, another usual name for an argument. A call that is refused for such a
-//! reason is mostly repeated in the same way, so each of these ways is read: `values` reads single values, `names` knows
-//! other names. The schema keeps plain types, and what was adapted is not reported.
+//! Models and clients write calls in many ways. They give a list as a JSON string, a number as text, or one value in
+//! place of a list. They write `""` or `null` for an argument that they leave out, or use another usual name for an
+//! argument. If such a call is refused, it is mostly repeated in the same way. So each of these ways is accepted:
+//! `values` reads single values, and `names` knows other names. The schema keeps plain types, and adapted values are
+//! not reported.
 //!
-//! Serde's errors do not say which argument is wrong. So arguments are checked against the tool's input schema first. A
-//! value that can't be read is an error, which names the argument and gives an example. Arguments that the tool doesn't
-//! have are ignored and named in the answer.
+//! Serde's errors do not say which argument is wrong. So arguments are first checked against the tool's input schema.
+//! If a value can't be read, the error names the argument and gives an example. Arguments that the tool doesn't have
+//! are ignored and named in the answer.
 
 mod names;
 mod values;
@@ -20,23 +21,23 @@ use serde_json::{Map, Value};
 use tiro_base::error::{Error, Result, quoted};
 use tiro_text::tokens;
 
-/// The most names that an answer lists, and the most characters of each. Arbitrary.
+/// The maximum number of names that an answer lists, and the maximum number of characters of each name. Arbitrary.
 const MOST_NAMED: (usize, usize) = (5, 40);
 
-/// The arguments of a call, as read.
+/// The arguments of a call, after reading.
 pub struct Given<T> {
     /// The arguments.
     pub args: T,
-    /// A line for the answer, which names the arguments that were ignored and the numbers that were lowered.
+    /// A line for the answer that names the ignored arguments and the lowered numbers.
     pub remark: Option<String>,
 }
 
-/// What was not taken as given.
+/// The arguments that were ignored or changed.
 #[derive(Default)]
 struct Remarks {
     /// The arguments that the tool does not have.
     ignored: Vec<String>,
-    /// The arguments that were too large, each with the largest value.
+    /// The arguments that were too large, each with the largest allowed value.
     lowered: Vec<String>,
 }
 
@@ -44,7 +45,7 @@ struct Remarks {
 enum Path<'a> {
     Root,
     Field(&'a Path<'a>, &'a str),
-    /// A field that is given under the first name and is called by the second.
+    /// A field with two names: the call used the first name, and the tool's own name is the second.
     Also(&'a Path<'a>, &'a str, &'a str),
     Item(&'a Path<'a>, usize),
 }
@@ -65,8 +66,8 @@ pub fn read<T: DeserializeOwned>(schema: &Map<String, Value>, arguments: Value) 
     Ok(Given { args, remark })
 }
 
-/// Returns the arguments without what clients put around them: a JSON string, a list of one object, or an object with a
-/// single field such as `arguments`.
+/// Returns the arguments without the wrappers that clients put around them. A wrapper is a JSON string, a list of one
+/// object, or an object with a single field such as `arguments`.
 fn unwrapped(schema: &Map<String, Value>, arguments: Value) -> Value {
     let is_own =
         |name: &str| schema.get("properties").is_some_and(|properties| properties.get(name).is_some());
@@ -95,7 +96,7 @@ fn unwrapped(schema: &Map<String, Value>, arguments: Value) -> Value {
     }
 }
 
-/// Lowers the budget of the call by `tokens`, if it names one and stays above the least budget.
+/// Lowers the budget of the call by `tokens`, if the call names a budget that stays above the least budget.
 fn make_room(schema: &Map<String, Value>, arguments: &mut Value, tokens: usize) {
     let least = schema.get("properties").and_then(|properties| properties.get("max_tokens")?.get("minimum"));
     let (Some(least), Some(budget)) = (least.and_then(Value::as_u64), arguments.get_mut("max_tokens")) else {
@@ -108,7 +109,7 @@ fn make_room(schema: &Map<String, Value>, arguments: &mut Value, tokens: usize) 
     }
 }
 
-/// Checks `value` against `schema`, and brings it and the names of its fields into the form of the schema.
+/// Checks `value` against `schema`, and converts the value and the names of its fields to the form of the schema.
 fn settle(value: &mut Value, schema: &Map<String, Value>, path: &Path, remarks: &mut Remarks) -> Result<()> {
     for key in ["anyOf", "oneOf"] {
         if let Some(Value::Array(branches)) = schema.get(key) {
@@ -156,7 +157,8 @@ fn settle(value: &mut Value, schema: &Map<String, Value>, path: &Path, remarks: 
     }
 }
 
-/// Returns whether `value` is a whole number above the maximum of `schema`, however large.
+/// Returns whether `value` is a whole number above the maximum of `schema`, even if it is too large for an integer
+/// type.
 fn is_above(value: &Value, schema: &Map<String, Value>) -> bool {
     let most = schema.get("maximum").and_then(Value::as_f64);
     value.as_f64().zip(most).is_some_and(|(number, most)| number.fract() == 0.0 && number > most)
@@ -171,7 +173,7 @@ fn settle_object(
     let properties = schema.get("properties").and_then(Value::as_object);
     values::make_object(value, properties);
     let Value::Object(fields) = value else { return Err(wrong_type(value, "an object", schema, path)) };
-    // An object without named properties is a map, whose keys the caller chooses.
+    // An object without named properties is a map. The caller chooses its keys.
     let Some(properties) = properties else { return Ok(()) };
     let required = |name: &str| {
         let names = schema.get("required").and_then(Value::as_array);
@@ -186,7 +188,7 @@ fn settle_object(
             fields.insert(name, field);
         }
     }
-    // An argument under its own name takes precedence over one under another name.
+    // If an argument is given under its own name and under another name, its own name takes precedence.
     let mut also = Vec::new();
     for (name, field) in others {
         match names::resolve(&name, properties) {
@@ -214,8 +216,8 @@ fn settle_object(
     Ok(())
 }
 
-/// Sets the argument at `place` to `field`, which was given under another name. Returns false if it is to be ignored,
-/// because the argument has another value already, or takes no value of this form.
+/// Sets the argument at `place` to `field`, which was given under another name. Returns false if `field` must be
+/// ignored, because the argument already has another value, or takes no value of this form.
 fn adopt(
     fields: &mut Map<String, Value>,
     properties: &Map<String, Value>,
@@ -290,8 +292,8 @@ fn settle_choice(text: &mut String, schema: &Map<String, Value>, path: &Path) ->
     }
 }
 
-/// Lowers a whole number above the maximum to the maximum, as when fewer things exist than are asked for. Errors for any
-/// other number out of range.
+/// Lowers a whole number above the maximum to the maximum. For example, a call may ask for more things than exist.
+/// Errors for any other number out of range.
 fn settle_bounds(
     value: &mut Value,
     schema: &Map<String, Value>,
@@ -342,7 +344,7 @@ fn wrong_type(value: &Value, wanted: &str, schema: &Map<String, Value>, path: &P
     }
 }
 
-/// Returns the error that a required argument is missing or empty.
+/// Returns the error for a required argument that is missing or empty.
 fn missing(how: &str, path: &Path, property: &Map<String, Value>) -> Error {
     let example = names::example(path.name(), property);
     let error = Error::bad_input(format!("argument `{path}` is {how}"));
@@ -353,7 +355,7 @@ fn missing(how: &str, path: &Path, property: &Map<String, Value>) -> Error {
 }
 
 impl Remarks {
-    /// Returns the remarks as a line; `None` if there are none.
+    /// Returns the remarks as one line. Returns `None` if there are no remarks.
     fn line(&self) -> Option<String> {
         let mut parts = self.lowered.clone();
         parts.extend(self.ignored_names().map(|names| format!("Ignored arguments: {names}")));
@@ -370,7 +372,7 @@ impl Remarks {
         (!names.is_empty()).then(|| names.join(", "))
     }
 
-    /// Adds the ignored arguments to the hint of `error`: one of them may have been meant.
+    /// Adds the ignored arguments to the hint of `error`, because the caller may have meant one of them.
     fn added_to(&self, error: Error) -> Error {
         let Some(names) = self.ignored_names() else { return error };
         let hint = error.way_out().map_or(String::new(), |hint| format!("{hint}; "));
@@ -379,7 +381,7 @@ impl Remarks {
 }
 
 impl Path<'_> {
-    /// Returns the name of the argument that the value belongs to; empty for all arguments together.
+    /// Returns the name of the argument that the value belongs to. The name is empty for all arguments together.
     fn name(&self) -> &str {
         match self {
             Path::Root => "",

@@ -1,16 +1,16 @@
-//! Other names of arguments, other words for their values, and an example of each argument.
+//! Other names of arguments, synonyms of their values, and an example of each argument.
 
 use serde_json::{Map, Value};
 
 use super::values::unquoted;
 use crate::common::plain;
 
-/// The names of objects that clients put around the arguments.
+/// The names of wrapper objects that clients put around the arguments.
 pub(super) const WRAPPERS: [&str; 8] =
     ["arguments", "args", "kwargs", "input", "parameters", "params", "tool_input", "toolInput"];
 
-/// The names of arguments, each with the names that models and clients also use for it. A name that stands for several
-/// arguments means the first of them that the tool has.
+/// The names of arguments, each with other names that models and clients use for it. If a name is listed for several
+/// arguments, it means the first of them that the tool has.
 const ALSO_CALLED: [(&str, &[&str]); 62] = [
     ("k", COUNTS),
     ("limit", COUNTS),
@@ -205,8 +205,8 @@ const ENDS: &[&str] = &[
 const FILES: &[&str] =
     &["path", "file", "file_path", "filename", "file_name", "current_file", "directory", "folder"];
 
-/// Words that mean the same as a value of an argument. A word that occurs twice means the first value that the argument
-/// takes.
+/// Lists of words with the same meaning as a value of an argument. If a word occurs in two lists, it means the first
+/// value that the argument takes.
 const SAME: [&[&str]; 16] = [
     &["brief", "short", "concise", "low", "minimal", "small", "summary"],
     &["standard", "normal", "medium", "default", "regular", "balanced", "mixed"],
@@ -226,7 +226,7 @@ const SAME: [&[&str]; 16] = [
     &["medium", "auto", "normal", "default"],
 ];
 
-/// An example of each argument whose name says more than its type, as JSON.
+/// An example, as JSON, of each argument that is described better by its name than by its type.
 const EXAMPLES: [(&str, &str); 36] = [
     ("", r#"{"query": "why is the cache off"}"#),
     ("query", r#""why is the cache off""#),
@@ -266,7 +266,7 @@ const EXAMPLES: [(&str, &str); 36] = [
     ("paths", r#"["src"]"#),
 ];
 
-/// The argument that a name stands for.
+/// The argument that a given name means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NamedArgument<'a> {
     /// An argument of the tool.
@@ -284,8 +284,8 @@ impl<'a> NamedArgument<'a> {
     }
 }
 
-/// Returns the argument of `properties` that `name` stands for, in camelCase, kebab-case or snake_case; `None` if there is
-/// none. A field of an argument counts as an argument if no other argument has such a field.
+/// Returns the argument of `properties` that `name` means, in camelCase, kebab-case or snake_case. Returns `None` if
+/// there is none. A field of an argument counts as an argument if no other argument has a field of that name.
 pub(super) fn resolve<'a>(name: &str, properties: &'a Map<String, Value>) -> Option<NamedArgument<'a>> {
     let name = snake_case(name);
     if let Some(own) = known(&name, properties) {
@@ -307,7 +307,7 @@ fn known<'a>(name: &str, properties: &'a Map<String, Value>) -> Option<&'a str> 
     })
 }
 
-/// Returns the one of `choices` that `word` means, whatever its case and its spaces; `None` if there is none.
+/// Returns the choice in `choices` that `word` means, ignoring case and spaces. Returns `None` if there is none.
 pub(super) fn choice<'a>(word: &str, choices: &[&'a str]) -> Option<&'a str> {
     let word = plain(unquoted(word));
     let is_same = |choice: &&&str| {
@@ -319,7 +319,7 @@ pub(super) fn choice<'a>(word: &str, choices: &[&'a str]) -> Option<&'a str> {
     })
 }
 
-/// Returns an example of the argument `name`, whose schema is `schema`, as JSON.
+/// Returns an example, as JSON, of the argument `name` with the schema `schema`.
 pub(super) fn example(name: &str, schema: &Map<String, Value>) -> String {
     if let Some((_, example)) = EXAMPLES.iter().find(|(known, _)| *known == name) {
         return (*example).to_owned();

@@ -1,19 +1,20 @@
-//! Brings single values into the type that a schema asks for, if it is clear what is meant. Other values stay as they
-//! are, and the caller refuses them.
+//! Converts single values to the type that a schema asks for, if their meaning is clear. Other values stay unchanged,
+//! and the caller refuses them.
 
 use serde_json::{Map, Value};
 
-/// What models write for an argument that they leave out.
+/// The texts that models write for an argument that they leave out.
 const NOTHING: [&str; 9] = ["null", "Null", "NULL", "None", "none", "undefined", "nil", "N/A", "n/a"];
 
-/// The arguments that take texts of any length. Several texts, and messages with their parts, become one text.
+/// The arguments that take texts of any length. Several texts, or messages with their parts, are joined to one text.
 const TEXTS: [&str; 7] = ["text", "query", "instructions", "recent", "task", "focus", "output_format"];
 
-/// Words for an importance, from 0 to 1. Arbitrary: evenly apart.
+/// Words for an importance from 0 to 1. Arbitrary: the values are evenly spaced.
 const IMPORTANCE: [(&str, f64); 6] =
     [("low", 0.25), ("medium", 0.5), ("normal", 0.5), ("high", 0.75), ("critical", 1.0), ("highest", 1.0)];
 
-/// Returns the JSON that `text` holds, also if it is written as Python prints it; `None` if it is no JSON.
+/// Returns the JSON value in `text`. Also accepts JSON that is written in the way in which Python prints it. Returns
+/// `None` if `text` is not JSON.
 pub(super) fn json(text: &str) -> Option<Value> {
     let text = text.trim();
     serde_json::from_str(text).ok().or_else(|| {
@@ -30,8 +31,8 @@ pub(super) fn json(text: &str) -> Option<Value> {
     })
 }
 
-/// Returns whether `value` says that the argument was left out. Models that must give every argument give `null`, an
-/// empty value, or 0 where the least value is larger.
+/// Returns whether `value` means that the argument was left out. Models that must give every argument give `null`, an
+/// empty value, or 0 for a number whose minimum is larger.
 pub(super) fn is_left_out(value: &Value, schema: &Map<String, Value>, is_required: bool) -> bool {
     let kind = schema.get("type").and_then(Value::as_str).unwrap_or_default();
     let is_nothing = |text: &str| {
@@ -55,7 +56,7 @@ pub(super) fn is_left_out(value: &Value, schema: &Map<String, Value>, is_require
     }
 }
 
-/// Returns whether `value` is 0 and the least value is larger.
+/// Returns whether `value` is 0 although the minimum is larger.
 fn is_zero_for_nothing(value: &Value, schema: &Map<String, Value>) -> bool {
     let is_zero = match value {
         Value::Number(number) => number.as_f64() == Some(0.0),
@@ -74,8 +75,8 @@ fn is_blank(value: &Value) -> bool {
     }
 }
 
-/// Makes a list of `value`, the argument `name` or an item of it: of JSON in a text, of one value, or of several words
-/// with commas. Empty items are left out.
+/// Converts `value` to a list, if possible. `value` is the argument `name` or an item of it. It may be JSON in a text,
+/// a single value, or several words with commas. Empty items are left out.
 pub(super) fn make_list(value: &mut Value, name: &str, items: Option<&Map<String, Value>>) {
     let kind = items.and_then(|items| items.get("type")).and_then(Value::as_str).unwrap_or_default();
     match value.take() {
@@ -110,7 +111,8 @@ pub(super) fn make_list(value: &mut Value, name: &str, items: Option<&Map<String
     }
 }
 
-/// Returns the list that `text` means, or a value that becomes a list; `None` if it is unclear.
+/// Returns the list that `text` means, or a value that can be converted to a list. Returns `None` if the meaning is
+/// unclear.
 fn listed(text: &str, kind: &str, items: Option<&Map<String, Value>>) -> Option<Value> {
     let text = text.trim();
     if text.starts_with(['[', '{', '"'])
@@ -136,7 +138,8 @@ fn listed(text: &str, kind: &str, items: Option<&Map<String, Value>>) -> Option<
         let words = text.split([',', '\n']).map(unquoted).filter(|word| !word.is_empty());
         words.map(|word| Value::String(word.to_owned())).collect()
     };
-    // A name may contain a comma. So only words without spaces are divided, unless they are in brackets.
+    // A name may contain a comma. So a text is divided only if the parts are words without spaces, or if it is in
+    // brackets.
     let is_word = |word: &str| {
         let word = word.trim();
         !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || "_-.#@/:+~".contains(c))
@@ -150,8 +153,8 @@ fn listed(text: &str, kind: &str, items: Option<&Map<String, Value>>) -> Option<
     }))
 }
 
-/// Makes a text of `value`, the argument `name`: of a number, of a list of one text, or where `name` takes a long text,
-/// of the parts of a message.
+/// Converts `value`, the argument `name`, to a text, if possible. It may be a number or a list of one text. If `name`
+/// takes a long text, it may also be the parts of a message.
 pub(super) fn make_text(value: &mut Value, name: &str) {
     let text = match &*value {
         Value::Number(number) => Some(number.to_string()),
@@ -168,7 +171,7 @@ pub(super) fn make_text(value: &mut Value, name: &str) {
     }
 }
 
-/// Returns the text of a message or of its parts; `None` if a part has no text.
+/// Returns the text of a message or of its parts. Returns `None` if a part has no text.
 fn parts(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -187,7 +190,8 @@ fn parts(value: &Value) -> Option<String> {
     }
 }
 
-/// Makes a number of `value`, the argument `name`: of a text with a number, or of a list of one.
+/// Converts `value`, the argument `name`, to a number, if possible. It may be a text with a number, or a list of one
+/// number.
 pub(super) fn make_number(value: &mut Value, name: &str) {
     let one = match &*value {
         Value::Array(items) if items.len() == 1 => &items[0],
@@ -208,7 +212,7 @@ pub(super) fn make_number(value: &mut Value, name: &str) {
     }
 }
 
-/// Returns the number that `text` holds, with or without separators of thousands.
+/// Returns the number in `text`, which may contain separators of thousands.
 fn number(text: &str) -> Option<Value> {
     let text = unquoted(text);
     let mut digits = text.replace('_', "");
@@ -223,7 +227,7 @@ fn number(text: &str) -> Option<Value> {
     whole.or_else(|| digits.parse::<f64>().ok().filter(|number| number.is_finite()).map(Value::from))
 }
 
-/// Makes a whole number of a number such as `10.0`.
+/// Converts a number such as `10.0` to a whole number.
 pub(super) fn make_whole(value: &mut Value) {
     if let Some(number) = value.as_f64()
         && value.is_f64()
@@ -234,7 +238,7 @@ pub(super) fn make_whole(value: &mut Value) {
     }
 }
 
-/// Makes a boolean of `value`: of a word, of 0 or 1, or of a list of one.
+/// Converts `value` to a boolean, if possible. It may be a word, 0 or 1, or a list of one of these.
 pub(super) fn make_bool(value: &mut Value) {
     let one = match &*value {
         Value::Array(items) if items.len() == 1 => &items[0],
@@ -256,8 +260,8 @@ pub(super) fn make_bool(value: &mut Value) {
     }
 }
 
-/// Makes an object of `value`: of JSON in a text, or of a list of one. Two texts become the start and the end of a range
-/// if `properties` has these.
+/// Converts `value` to an object, if possible. It may be JSON in a text, or a list of one object. Two texts become the
+/// start and the end of a range if `properties` contains these.
 pub(super) fn make_object(value: &mut Value, properties: Option<&Map<String, Value>>) {
     let is_range = properties
         .is_some_and(|properties| properties.contains_key("start") && properties.contains_key("end"));

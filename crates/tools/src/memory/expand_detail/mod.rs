@@ -1,4 +1,4 @@
-//! Opens one memory: its full text, the messages around it and what is linked to it. Opens a session by its name, too.
+//! Opens one memory: its full text, the messages around it and its links. Also opens a session by its name.
 
 mod page;
 
@@ -40,10 +40,10 @@ const LEAST_TOKENS: usize = 150;
 /// The largest budget, in tokens: clients cut off tool results after 25,000 tokens.
 pub const MOST_TOKENS: usize = 20_000;
 
-/// The most neighbours that a call may ask for on each side of the memory.
+/// The maximum number of neighbours that a call may request on each side of the memory.
 const MOST_NEIGHBOURS: usize = 20;
 
-/// The length of the longest chain of references that is followed from the memory.
+/// The maximum length of a chain of references that is followed from the memory.
 const MAX_HOPS: usize = 2;
 
 /// The arguments of the call.
@@ -127,9 +127,9 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
 /// A memory, with its store and scope.
 type Stored = (Arc<dyn ReadStore>, Scope, Memory);
 
-/// Returns what `text` names, and whether that is a session, which is shown as a summary or as its messages. As for `tiro
-/// show`, a session with exactly that name takes precedence, then an id, then a session that has `text` as an alias or as
-/// part of its name or title.
+/// Returns the memory that `text` names, and whether it stands for a session, which is shown as a summary or as its
+/// messages. As in `tiro show`, a session with exactly that name takes precedence, then an id, then a session that has
+/// `text` as an alias or as a part of its name or title.
 ///
 /// Errors with [`NotFound`](tiro_base::error::Kind::NotFound) if there is nothing with that name.
 async fn resolve(engine: &Engine, caller: &Caller, text: &str, walk: &Walk) -> Result<(Stored, bool)> {
@@ -148,7 +148,7 @@ async fn resolve(engine: &Engine, caller: &Caller, text: &str, walk: &Walk) -> R
     Ok((stored(&project, shown), true))
 }
 
-/// Returns the memory whose id is `text`, which may name a commit, a message by session and number, a summary, or any
+/// Returns the memory with the id `text`. The id may name a commit, a message by session and number, a summary, or any
 /// other memory. Errors with [`NotFound`](tiro_base::error::Kind::NotFound) if there is no such memory.
 async fn by_id(engine: &Engine, caller: &Caller, text: &str, walk: &Walk) -> Result<Stored> {
     if let Some(id) = commit_named(engine, caller, text).await? {
@@ -209,8 +209,8 @@ async fn follow(store: &dyn ReadStore, scope: &Scope, memory: MemoryKey) -> Resu
     Ok(reached)
 }
 
-/// Returns the memory id of the commit whose SHA begins with `text`; `None` if `text` has fewer than seven digits or no
-/// stored commit has such a SHA.
+/// Returns the memory id of the commit whose SHA begins with `text`. Returns `None` if `text` has fewer than seven
+/// digits, or if no stored commit has such a SHA.
 async fn commit_named(engine: &Engine, caller: &Caller, text: &str) -> Result<Option<MemoryId>> {
     let [name] = query::commit_ids(text)[..] else { return Ok(None) };
     let project = caller.project(engine).await?;
@@ -219,8 +219,8 @@ async fn commit_named(engine: &Engine, caller: &Caller, text: &str) -> Result<Op
     Ok(memory.map(|memory| memory.id))
 }
 
-/// Returns the memory with the id `id`, with its store and scope. Looks in the project's store first, then in the
-/// owner's. Errors with [`NotFound`](tiro_base::error::Kind::NotFound) if neither has the memory.
+/// Returns the memory with the id `id`, with its store and scope. First searches the project's store, then the owner's
+/// store. Errors with [`NotFound`](tiro_base::error::Kind::NotFound) if neither contains the memory.
 async fn find(engine: &Engine, caller: &Caller, id: &MemoryId) -> Result<Stored> {
     let project = caller.project(engine).await?;
     if let Some(memory) = project.store.memory(&project.scope, id).await? {
@@ -237,7 +237,7 @@ async fn find(engine: &Engine, caller: &Caller, id: &MemoryId) -> Result<Stored>
     }
 }
 
-/// Reads a cursor: a byte offset at the boundary of a character.
+/// Reads a cursor, which is a byte offset at the boundary of a character.
 fn offset(cursor: &str, text: &str) -> Result<usize> {
     cursor
         .parse::<usize>()

@@ -1,4 +1,5 @@
-//! Makes the answer that shows an opened memory, within its budget as text, and if the caller reads data, also as JSON.
+//! Makes the answer that shows an opened memory. The answer stays within its budget as text, and also as JSON if the
+//! caller reads data.
 //!
 //! If the answer is too long, neighbours are left out first, beginning with the farthest. Then the end of the text is
 //! cut off.
@@ -74,7 +75,7 @@ pub struct Neighbour {
     pub text: String,
 }
 
-/// The parts that an answer is made from.
+/// The parts from which an answer is made.
 pub(super) struct Page {
     /// The secret of the installation.
     pub secret: [u8; 32],
@@ -90,18 +91,18 @@ pub(super) struct Page {
     pub linked: Vec<Linked>,
     /// Other remarks, each a sentence without a full stop.
     pub notices: Vec<String>,
-    /// The most tokens that the text may have; also the most that the JSON may have, if the caller reads it.
+    /// The maximum number of tokens of the text. It also limits the JSON if the caller reads it.
     pub budget: usize,
     /// The forms in which the caller reads the answer.
     pub form: Form,
 }
 
-/// The fewest tokens that the memory's own text gets. Arbitrary: more than any single character costs, so that each
-/// page shows some of the text.
+/// The minimum number of tokens for the memory's own text. Arbitrary: more than any single character costs, so that
+/// each page shows some of the text.
 const LEAST_TEXT: usize = 20;
 
-/// Returns the answer with as much of the text as fits, and then with the nearest neighbours that still fit, so that the
-/// answer does not exceed the budget in any form that the caller reads.
+/// Returns the answer with as much of the text as fits, and with the nearest neighbours that then still fit. The answer
+/// does not exceed the budget in any form that the caller reads.
 ///
 /// The first count loads the tokenizer's dictionary, which blocks the thread.
 pub(super) fn fit(page: Page) -> Output {
@@ -110,7 +111,7 @@ pub(super) fn fit(page: Page) -> Output {
     let count = |text: &str| tokens::count(text);
     let own = memory.ordinal.unwrap_or(0);
     let escaped = envelope::escape(&memory.text[start..]).into_owned();
-    // The text is first cut to the budget's tokens, so that the rounds below never count text that can't fit.
+    // The text is first cut to the budget's tokens, so that the loops below don't count text that can't fit.
     let mut shown = tokens::truncate(&escaped, budget);
     let mut shape = Shape {
         around: page.around.clone(),
@@ -153,8 +154,8 @@ pub(super) fn fit(page: Page) -> Output {
                 shape.dropped += 1;
             }
             None => {
-                // The text may cost more tokens in JSON than by itself, so it is shortened in proportion to what it
-                // costs in the answer.
+                // The text may cost more tokens in JSON than alone, so it is shortened in proportion to its cost in the
+                // answer.
                 let (tokens, bare) = (count(shown), answer(&page, &shape, "", start).tokens_used);
                 let cost = output.tokens_used.saturating_sub(bare).max(1);
                 let kept = tokens * budget.saturating_sub(bare) / cost;
@@ -164,7 +165,7 @@ pub(super) fn fit(page: Page) -> Output {
     }
 }
 
-/// The parts of an answer besides the memory's own text.
+/// The parts of an answer except the memory's own text.
 #[derive(Clone)]
 struct Shape {
     /// The messages around the memory, including the memory itself if it is a message.
@@ -177,7 +178,7 @@ struct Shape {
 }
 
 impl Shape {
-    /// Leaves out the least important part besides the memory's own text; returns false if there is nothing left to
+    /// Leaves out the least important part except the memory's own text. Returns false if there is nothing left to
     /// leave out.
     fn shrink(&mut self, own: &MemoryId) -> bool {
         if self.references.pop().is_some() {
@@ -197,8 +198,8 @@ impl Shape {
     }
 }
 
-/// Returns the answer that shows `shown`, which is the escaped text up to `end`. `tokens_used` is set to the tokens of
-/// its text, or of its JSON if the caller reads that and it has more.
+/// Returns the answer that shows `shown`, which is the escaped text up to `end`. `tokens_used` is set to the number of
+/// tokens of its text. If the caller reads JSON and the JSON has more tokens, it is set to this number.
 fn answer(page: &Page, shape: &Shape, shown: &str, end: usize) -> Output {
     let Page { secret, memory, .. } = page;
     let next_start = (end < memory.text.len()).then_some(end);
@@ -239,8 +240,8 @@ fn answer(page: &Page, shape: &Shape, shown: &str, end: usize) -> Output {
         references: shape.references.clone(),
         linked: shape.linked.clone(),
         tokens: memory.tokens,
-        // `tokens_used` is part of what is counted. During the count, the field holds the budget, the largest
-        // value it can get, so the final number takes no more tokens.
+        // `tokens_used` is part of the counted text. During the count, the field contains the budget, the largest value
+        // it can get, so the final number takes no more tokens.
         tokens_used: page.budget,
         truncated: shape.dropped > 0 || next_start.is_some(),
         dropped: shape.dropped,
@@ -253,7 +254,7 @@ fn answer(page: &Page, shape: &Shape, shown: &str, end: usize) -> Output {
     output
 }
 
-/// What the lines before a memory's text show.
+/// The properties that the lines before a memory's text show.
 struct Head<'a> {
     memory: &'a Memory,
     names: &'a [String],
@@ -315,8 +316,8 @@ fn speaker(memory: &Memory) -> Option<String> {
     name.map(|name| envelope::escape(&name).into_owned())
 }
 
-/// Returns how many bytes of `raw`, from its beginning, can be escaped into at most `escaped` bytes. The returned
-/// length ends between two characters.
+/// Returns how many bytes at the beginning of `raw` can be escaped into at most `escaped` bytes. The returned length
+/// ends between two characters.
 fn raw_length(raw: &str, escaped: usize) -> usize {
     let (mut least, mut most) = (0, raw.len());
     while least < most {

@@ -144,18 +144,18 @@ pub struct BehindMessage {
     pub text: String,
 }
 
-/// What a hit's lines show besides the fields of [`Hit`].
+/// The data that a hit's lines show in addition to the fields of [`Hit`].
 #[derive(Clone, Debug, Default)]
 pub struct Frame {
     /// The first line of the excerpt, without its closing bracket.
     pub head: String,
     /// The line in `head` without the names of the session, the speaker and the branch.
     pub bare_head: String,
-    /// Where the text came from, if no person wrote it: `model_said` or `tool_output`.
+    /// The provenance of the text, if no person wrote it: `model_said` or `tool_output`.
     pub provenance: Option<&'static str>,
     /// The tokens of the whole memory.
     pub whole: i64,
-    /// The hit's place on the page, from 0. If a hit was removed since it was found, its place stays empty.
+    /// The hit's place on the page, from 0. If a hit was removed after it was found, its place stays empty.
     pub rank: usize,
 }
 
@@ -188,14 +188,15 @@ impl Hit {
         text
     }
 
-    /// Replaces the hit's text by `text`, which is a part of it.
+    /// Replaces the hit's text with `text`, which is a part of it.
     pub fn shorten(&mut self, text: String) {
         self.is_part |= text.len() < self.text.len();
         self.text = text;
     }
 
-    /// Leaves out the next optional part; returns false if none is left. The order is: the message of the conversation
-    /// that led to the hit, that conversation, the names of all such conversations, and the other names.
+    /// Leaves out the next optional part. Returns false if none is left. First the message of the conversation that led
+    /// to the hit is left out, then this conversation, then the names of all such conversations, and then the other
+    /// names.
     pub fn shrink(&mut self) -> bool {
         if let Some(behind) = &mut self.behind {
             if behind.said.take().is_none() {
@@ -219,8 +220,8 @@ impl Hit {
 }
 
 impl Behind {
-    /// Returns the lines that name the conversation, the argument that opens it, and its best message. `count` is how
-    /// many conversations led to the commit.
+    /// Returns the lines that name the conversation, the argument that opens it, and its best message. `count` is the
+    /// number of conversations that led to the commit.
     fn lines(&self, count: usize) -> String {
         let title = self.title.as_deref().map(|title| format!(" \"{}\"", envelope::name(title)));
         let more = match count {
@@ -241,7 +242,8 @@ impl Behind {
     }
 }
 
-/// Returns the line that says how the hit's commit or file changed since the memory was made; empty if nothing changed.
+/// Returns the line that says how the hit's commit or file has changed since the memory was made. The line is empty if
+/// nothing changed.
 fn stale_line(hit: &Hit) -> &'static str {
     match hit.freshness.as_str() {
         "file_changed" => "[the file changed since]\n",

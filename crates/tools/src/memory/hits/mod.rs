@@ -1,8 +1,9 @@
-//! Makes the answer that shows a page of hits, within its budget as text, and if the caller reads data, also as JSON.
+//! Makes the answer that shows a page of hits. The answer stays within its budget as text, and also as JSON if the
+//! caller reads data.
 //!
-//! A page shows hits in the order of the ranking until one doesn't fit; the cursor names that hit, so no hit is
-//! skipped. If a hit doesn't fit even as the only one on a page, it is shortened. How many hits fit is first estimated
-//! by adding up their tokens; then the tokens of the whole answer are counted.
+//! A page shows hits in the order of the ranking until one doesn't fit. The cursor names this hit, so no hit is
+//! skipped. If a hit doesn't fit even as the only hit on a page, it is shortened. The number of hits that fit is first
+//! estimated from the sum of their tokens. Then the tokens of the whole answer are counted.
 
 mod hit;
 
@@ -27,7 +28,7 @@ pub use self::hit::{Behind, BehindMessage, Frame, Hit, Ranking, ScoreParts, Supe
 /// A hit is not shown if fewer than this many tokens of its text would fit. Arbitrary: about a short sentence.
 const LEAST_TEXT: usize = 12;
 
-/// At most how many tokens the line takes that says how much of the budget an answer takes.
+/// The maximum number of tokens of the line that says how much of its budget an answer takes.
 const SPENT_TOKENS: usize = 12;
 
 /// The answer of the call.
@@ -62,19 +63,19 @@ pub struct Output {
     pub rendered: String,
 }
 
-/// The parts that an answer is made from.
+/// The parts from which an answer is made.
 pub struct Page {
     /// The hits of the page, best first.
     pub hits: Vec<Hit>,
-    /// How many hits of the ranking the page covers, including those that were removed since they were found.
+    /// The number of hits of the ranking on this page, including hits that were removed after they were found.
     pub length: usize,
     /// The answer without hits.
     pub output: Output,
-    /// How many hits of the ranking come before the page.
+    /// The number of hits of the ranking that come before the page.
     pub offset: usize,
     /// Whether there are hits after the page.
     pub has_more: bool,
-    /// The most tokens that the text may have; also the most that the JSON may have, if the caller reads it.
+    /// The maximum number of tokens of the text. It also limits the JSON if the caller reads it.
     pub max_tokens: usize,
     /// The forms in which the caller reads the answer.
     pub form: Form,
@@ -96,7 +97,7 @@ pub fn fit(mut page: Page) -> Output {
         match count {
             0 => return without_hits(page),
             1 => {
-                // The only hit left is shortened, or left out if even the shortened hit doesn't fit.
+                // The only remaining hit is shortened. It is left out if even the shortened hit doesn't fit.
                 if let Some(output) = shortened(&mut page) {
                     return output;
                 }
@@ -108,7 +109,7 @@ pub fn fit(mut page: Page) -> Output {
 }
 
 /// Returns an estimate of how many hits fit, from the sum of their costs. The messages that are shown with commits get
-/// only a share of the budget, and messages that exceed the share are left out.
+/// only a share of the budget. Messages that exceed the share are left out.
 fn estimate(page: &mut Page) -> usize {
     let count = messages::count;
     let empty = answer(page, 0);
@@ -164,8 +165,8 @@ fn shortened(page: &mut Page) -> Option<Output> {
             if output.tokens_used <= page.max_tokens {
                 return Some(output);
             }
-            // The text may cost more tokens in JSON than by itself, so it is shortened in proportion to what it costs
-            // in the answer.
+            // The text may cost more tokens in JSON than alone, so it is shortened in proportion to its cost in the
+            // answer.
             let (tokens, cost) = (messages::count(text), output.tokens_used.saturating_sub(alone).max(1));
             text = beginning(text, (tokens * room / cost).min(tokens.saturating_sub(1)));
         }
@@ -189,7 +190,7 @@ fn answer(page: &Page, count: usize) -> Output {
     output.hits = order.into_iter().map(|place| hits[place].clone()).collect();
     output.dropped = page.hits.len() - count;
     output.truncated = output.dropped > 0;
-    // If no hit fits, there is no cursor: a cursor would lead to the same answer.
+    // If no hit fits, there is no cursor, because a cursor would lead to the same answer.
     let has_next = (output.truncated || page.has_more) && count > 0;
     let next = page.hits.get(count).map_or(page.length, |hit| hit.frame.rank);
     output.next_cursor = has_next.then(|| (page.offset + next).to_string());
@@ -206,8 +207,8 @@ fn answer(page: &Page, count: usize) -> Output {
         _ => envelope::wrap(&page.secret, &body),
     };
     let shown = partial::line(&output.notices) + &shown;
-    // `tokens_used` is part of what is counted. During the count, the field holds the budget, the largest value it can
-    // get, so the final number takes no more tokens.
+    // `tokens_used` is part of the counted text. During the count, the field contains the budget, the largest value it
+    // can get, so the final number takes no more tokens.
     output.tokens_used = page.max_tokens;
     output.rendered = shown.clone() + &output.footer(page.max_tokens);
     output.tokens_used = Answer::cost(page.form, &output.rendered, &output);
@@ -215,7 +216,8 @@ fn answer(page: &Page, count: usize) -> Output {
     output
 }
 
-/// Returns the answer without hits, session names and timings, and without notices but that a part is missing.
+/// Returns the answer without hits, session names and timings. Of the notices, only the one about missing content is
+/// kept.
 fn without_hits(mut page: Page) -> Output {
     partial::alone(&mut page.output.notices);
     page.output.covered.clear();
@@ -223,7 +225,7 @@ fn without_hits(mut page: Page) -> Output {
     answer(&page, 0)
 }
 
-/// Leaves out notices and session names that exceed their share of the budget, and adds a line that says how many were
+/// Leaves out notices and session names that exceed their share of the budget, and adds a line with the number of those
 /// left out.
 fn bound_names_and_notices(output: &mut Output, max_tokens: usize) {
     let share = max_tokens / NOTICES;

@@ -1,4 +1,4 @@
-//! A memory in one line, as lists of references and commits show it.
+//! Shows a memory in one line. Lists of references and commits contain such lines.
 
 use serde::Serialize;
 
@@ -32,7 +32,7 @@ pub struct Brief {
 }
 
 /// Returns one line for each of the first [`MOST_BESIDE`] memories of `keys`. If there are more, adds a notice to
-/// `notices`. `which` is the clause that follows "memories" in the notice, such as `that refer to it`.
+/// `notices`. `which` is the clause after "memories" in the notice, such as `that refer to it`.
 pub async fn briefs(
     store: &dyn ReadStore,
     scope: &Scope,
@@ -69,8 +69,8 @@ pub fn escaped(text: &str) -> String {
     envelope::escape(text).into_owned()
 }
 
-/// Returns the first line of `text` that has a letter or digit, cut to at most [`LINE`] bytes after a whole word.
-/// Returns `None` if no line has a letter or digit.
+/// Returns the first line of `text` that contains a letter or digit, cut to at most [`LINE`] bytes after a whole word.
+/// Returns `None` if there is no such line.
 pub fn line(text: &str) -> Option<String> {
     let line = text.lines().map(str::trim).find(|line| line.contains(char::is_alphanumeric))?;
     let line = envelope::one_line(line);

@@ -1,4 +1,4 @@
-//! A conversation as `tiro show` shows it: its summary or its messages, and the commits that it led to.
+//! Reads a conversation for `tiro show`: its summary or its messages, and the commits to which it led.
 
 use serde::Serialize;
 
@@ -29,7 +29,7 @@ pub struct Conversation {
     pub session_id: String,
     /// The title that its client gave it, or the beginning of the user's first message.
     pub title: Option<String>,
-    /// The client program that the conversation was held in.
+    /// The client program in which the conversation took place.
     pub client: Option<String>,
     /// The branch that was last checked out in it.
     pub branch: Option<String>,
@@ -43,7 +43,7 @@ pub struct Conversation {
     pub tokens: usize,
     /// Its summary; `None` if its messages are shown.
     pub summary: Option<String>,
-    /// The commits that it led to, the latest first.
+    /// The commits to which the conversation led, the latest first.
     pub commits: Vec<Brief>,
     /// Its messages, if `args` ask for them.
     pub said: Vec<Message>,
@@ -79,7 +79,7 @@ pub async fn read(
 ) -> Result<Conversation> {
     check(session, args)?;
     let rows = messages::range(project, session, (None, None), (None, None)).await;
-    // A session without messages can still have facts.
+    // A session without messages can still contain facts.
     let rows = match rows {
         Err(error) if error.kind() == error::Kind::NotFound => Vec::new(),
         rows => rows?,
@@ -136,7 +136,7 @@ fn check(session: &SessionId, args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Returns the conversation's properties and commits, but not yet its summary or messages. `rows` are all its messages.
+/// Returns the conversation's properties and commits, without its summary and messages. `rows` are all its messages.
 async fn about(project: &OpenProject, session: &SessionId, rows: &[MessageRow]) -> Result<Conversation> {
     let (store, scope) = (project.store.as_ref(), &project.scope);
     let own = Scope { sessions: Sessions::Only(vec![session.clone()]), ..scope.clone() };

@@ -1,8 +1,8 @@
 //! Shows a memory, a commit, a conversation, a summary or a quarter to a person.
 //!
-//! A memory is shown as `expand_detail` shows it. The memories that it refers to and those that refer to it are also
-//! shown, and for a commit, the conversations that led to it. A conversation is found by its name, the beginning of its
-//! name, or its title.
+//! A memory is shown in the same way as by `expand_detail`. In addition, the memories that it refers to and those that
+//! refer to it are shown, and for a commit, the conversations that led to it. A conversation is found by its name, the
+//! beginning of its name, or its title.
 
 mod brief;
 mod conversation;
@@ -40,9 +40,9 @@ pub struct Args {
     pub collapse: bool,
     /// Limits a summary to this topic.
     pub focus: Option<String>,
-    /// How many messages to show before the opened one; 2 if `None`.
+    /// The number of messages to show before the opened one; 2 if `None`.
     pub before: Option<usize>,
-    /// How many messages to show after the opened one; 2 if `None`.
+    /// The number of messages to show after the opened one; 2 if `None`.
     pub after: Option<usize>,
     /// In a conversation, the number of the first message to show.
     pub from: Option<i64>,
@@ -52,7 +52,7 @@ pub struct Args {
     pub cursor: Option<String>,
 }
 
-/// What `tiro show` found.
+/// The result of `tiro show`.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub enum Output {
@@ -90,10 +90,10 @@ pub struct Opened {
     pub referred_to_by: Vec<Brief>,
 }
 
-/// Finds what `args.id` names and reads it. If `args.id` fits several things, a session with exactly that name takes
-/// precedence, then an id, then a session that has it as part of its name or title.
+/// Finds and reads the thing that `args.id` names. If `args.id` fits several things, a session with exactly this name
+/// takes precedence, then an id, then a session whose name or title contains it.
 ///
-/// Errors with [`NotFound`](tiro_base::error::Kind::NotFound) if nothing has that name, and with
+/// Errors with [`NotFound`](tiro_base::error::Kind::NotFound) if nothing has this name, and with
 /// [`BadInput`](tiro_base::error::Kind::BadInput) if several sessions match it.
 pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<Output> {
     let project = caller.project(engine).await?;
@@ -182,7 +182,7 @@ async fn opened(
         focus: args.focus.clone(),
         before: args.before,
         after: args.after,
-        // A person gets as much as the largest budget allows.
+        // A person gets an answer of the largest allowed budget.
         max_tokens: Some(expand_detail::MOST_TOKENS),
         cursor: args.cursor.clone(),
     };
@@ -220,7 +220,7 @@ async fn opened(
     Ok(Output::Memory(Box::new(opened)))
 }
 
-/// Returns the memory with the id `id`, its store and its scope; `None` if no memory has that id.
+/// Returns the memory with the id `id`, its store and its scope. Returns `None` if no memory has this id.
 async fn find(
     engine: &Engine,
     project: &OpenProject,

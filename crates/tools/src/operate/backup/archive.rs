@@ -1,4 +1,5 @@
-//! The file that `tiro backup --all` writes: a zip archive of stores, with a list of what is in it. Any program can open it.
+//! The file that `tiro backup --all` writes. It is a zip archive of stores with a list of its content. Any program can
+//! open it.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -12,7 +13,7 @@ use tiro_base::error::{Context, Error, Kind, Result, quoted};
 use tiro_base::file::{self, Links};
 use tiro_base::private;
 
-/// The entry with the list of what is in the archive.
+/// The entry with the list of the archive's content.
 const LIST: &str = "tiro-backup.json";
 
 /// The entry with the configuration.
@@ -21,10 +22,10 @@ const CONFIGURATION: &str = "config.toml";
 /// The version of the format.
 const FORMAT: u32 = 1;
 
-/// The largest list, and the largest configuration, in bytes. Arbitrary: a project takes 200 bytes.
+/// The largest list and the largest configuration, in bytes. Arbitrary: a project takes 200 bytes of the list.
 const LARGEST: u64 = 64 << 20;
 
-/// What is in the archive.
+/// The content of the archive.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct List {
     /// The version of the format.
@@ -33,7 +34,7 @@ pub struct List {
     pub program: String,
     /// When it was written.
     pub made_at: String,
-    /// The stores, that of the owner first.
+    /// The stores, with the owner's store first.
     pub stores: Vec<ArchiveEntry>,
     /// Whether the configuration is in it.
     pub configuration: bool,
@@ -42,7 +43,7 @@ pub struct List {
 /// A store in the archive.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct ArchiveEntry {
-    /// The name of the entry.
+    /// The name of the entry in the archive.
     pub name: String,
     /// The project's id; `None` for the store of the owner.
     pub project: Option<String>,
@@ -74,7 +75,7 @@ impl ArchiveWriter {
         Ok(ArchiveWriter { archive: ZipWriter::new(BufWriter::new(file)), list })
     }
 
-    /// Adds the store at `path` as `entry`, whose size and hash are filled in.
+    /// Adds the store at `path` as `entry`. The size and the hash of `entry` are computed here.
     pub fn add_store(&mut self, mut entry: ArchiveEntry, path: &Path) -> Result<()> {
         self.archive.start_file(&entry.name, options()).context(Kind::Io, unwritten)?;
         let source = File::open(path).context(Kind::Io, unwritten)?;
@@ -103,7 +104,7 @@ impl ArchiveWriter {
     }
 }
 
-/// An archive that is read. It may come from anywhere.
+/// An archive that is read. It is not trusted, because it may come from anywhere.
 pub struct ArchiveReader {
     archive: ZipArchive<BufReader<File>>,
     /// What is in it.
@@ -111,7 +112,7 @@ pub struct ArchiveReader {
 }
 
 impl ArchiveReader {
-    /// Returns whether the file at `path` begins as an archive does.
+    /// Returns whether the file at `path` begins like an archive.
     pub fn is_archive(path: &Path) -> bool {
         let mut begin = [0; 4];
         let file = file::open(path, Links::Followed, u64::MAX);
@@ -120,7 +121,7 @@ impl ArchiveReader {
 
     /// Opens the archive at `path` and reads its list.
     ///
-    /// Errors with [`Kind::BadInput`] if it is not a backup of everything, or a later Tiro wrote it.
+    /// Errors with [`Kind::BadInput`] if the file is not a backup of everything, or if a later Tiro wrote it.
     pub fn open(path: &Path) -> Result<ArchiveReader> {
         let file = file::open(path, Links::Followed, u64::MAX)
             .context(Kind::Io, || format!("cannot read `{}`", quoted(path.display())))?;
@@ -150,13 +151,13 @@ impl ArchiveReader {
 
     /// Writes the store `entry` to the new file `target`, and checks it.
     ///
-    /// Errors with [`Kind::BadInput`] if it is not as it was written.
+    /// Errors with [`Kind::BadInput`] if the store is not the same as when it was written.
     pub fn take_store(&mut self, entry: &ArchiveEntry, target: &Path) -> Result<()> {
         let damaged = || format!("`{}` in the backup is damaged", quoted(&entry.name));
         let source = self.archive.by_name(&entry.name).context(Kind::BadInput, damaged)?;
         let file = File::create_new(target).context(Kind::Io, unwritten)?;
         let mut file = BufWriter::new(file);
-        // No more than the list says is written, however much the archive unpacks to.
+        // At most the number of bytes in the list is written, even if the archive unpacks to more.
         let copied = copy(source.take(entry.bytes.saturating_add(1)), &mut file);
         let (bytes, hash) = copied.context(Kind::BadInput, damaged)?;
         let file = file.into_inner().map_err(io::IntoInnerError::into_error).context(Kind::Io, unwritten)?;
@@ -180,12 +181,13 @@ impl ArchiveReader {
     }
 }
 
-/// Returns how entries are stored: lightly compressed, since a store is mostly vectors; private; of any size.
+/// Returns the options with which entries are stored. Entries are lightly compressed, because a store is mostly
+/// vectors. They are private and may have any size.
 fn options() -> SimpleFileOptions {
     SimpleFileOptions::default().compression_level(Some(1)).unix_permissions(0o600).large_file(true)
 }
 
-/// Copies all bytes. Returns how many there are, and their hash.
+/// Copies all bytes. Returns their number and their hash.
 fn copy(mut source: impl Read, target: &mut impl Write) -> io::Result<(u64, String)> {
     let (mut hasher, mut bytes, mut buffer) = (blake3::Hasher::new(), 0, vec![0; 1 << 18]);
     loop {

@@ -1,5 +1,5 @@
-//! Copies all that this installation stores to one file: the stores of all projects, the owner's memories, the registry, what
-//! was spent and sent, and the configuration without keys.
+//! Copies all data of this installation to one file: the stores of all projects, the owner's memories, the registry,
+//! the records of spending and of sent requests, and the configuration without keys.
 
 use std::path::Path;
 use std::time::Duration;
@@ -18,16 +18,16 @@ use tiro_llm::Key;
 use tiro_redact::Redactor;
 use tiro_store::{Contents, ProjectRow, Store};
 
-/// The name of the owner's store, in the archive as in the data directory.
+/// The name of the owner's store, both in the archive and in the data directory.
 pub(super) const OWNERS: &str = "owner.db";
 
-/// The largest configuration that is copied, in bytes: the largest that is read.
+/// The largest configuration that is copied, in bytes. Larger configurations are not read either.
 const LARGEST_CONFIGURATION: u64 = 1 << 20;
 
-/// How long closing a store waits for a call that still reads.
+/// The longest time that closing a store waits for a call that still reads.
 const PATIENCE: Duration = Duration::from_millis(250);
 
-/// What is never in a backup of everything: it belongs to the machine, or is made again.
+/// The data that is never in a backup of everything, because it belongs to the machine or can be made again.
 pub const NOT_INCLUDED: [&str; 4] = [
     "keys of providers and environment variables",
     "embedding models: `tiro model install`",
@@ -44,13 +44,13 @@ pub struct Everything {
     pub bytes: u64,
     /// How many projects it has.
     pub projects: usize,
-    /// How many memories it has, also forgotten ones.
+    /// The number of memories in the backup, including forgotten ones.
     pub memories: u64,
     /// How many threads with assistants it has.
     pub threads: u64,
     /// Whether the configuration is in it.
     pub configuration: bool,
-    /// Where the keys of the configured providers are; they are not in the backup.
+    /// The places of the keys of the configured providers. The keys are not in the backup.
     pub keys: Vec<String>,
     /// How many secrets in the configuration were replaced.
     pub secrets_replaced: usize,
@@ -58,12 +58,12 @@ pub struct Everything {
     pub damaged: Vec<String>,
     /// The projects that could not be copied, each with the reason.
     pub left_out: Vec<String>,
-    /// What is never in such a backup.
+    /// The data that is never in such a backup.
     pub not_included: Vec<&'static str>,
 }
 
-/// Copies everything to the new file `file`. Other processes may read and write meanwhile: each store is copied as it is at
-/// one moment. The file gets its name when it is complete and was read again.
+/// Copies everything to the new file `file`. Other processes may read and write during the copy. Each store is copied
+/// in its state at one moment. The file gets its name when it is complete and was verified.
 pub async fn back_up(engine: &Engine, file: &Path) -> Result<Everything> {
     let Some(installation) = engine.existing_installation().await? else {
         return Err(Error::not_found("nothing is stored yet, so there is nothing to back up"));
@@ -131,7 +131,7 @@ async fn copy_stores(
         match copied.await {
             Ok(None) => {}
             Ok(Some(contents)) => add(writer, &mut answer, Some(&row), contents, workshop)?,
-            // Its cause is in the log, and `tiro doctor` says it in the project's directory.
+            // The cause is in the log, and `tiro doctor` in the project's directory reports it.
             Err(cause) => {
                 tracing::warn!(error = %cause, "a store is not copied");
                 let (name, id) = (quoted(&row.name), row.id.as_str());
@@ -145,19 +145,19 @@ async fn copy_stores(
     Ok(answer)
 }
 
-/// The file in the workshop to which one store after the other is copied.
+/// The file in the working folder to which one store after the other is copied.
 const COPY: &str = "store";
 
-/// Copies a store into the workshop, and returns what the copy contains.
+/// Copies a store into the working folder, and returns the contents of the copy.
 async fn copy(engine: &Engine, store: &dyn Store, scope: &Scope, workshop: &Path) -> Result<Contents> {
     let target = workshop.join(COPY);
-    // It is there if the copy before could not be read.
+    // This file exists if the previous copy could not be read.
     drop(std::fs::remove_file(&target));
     store.copy_whole(scope, &target).await?;
     engine.stores().files().contents(&target).await
 }
 
-/// Adds the copy in the workshop to the archive.
+/// Adds the copy in the working folder to the archive.
 fn add(
     writer: &mut ArchiveWriter,
     answer: &mut Everything,
@@ -190,7 +190,7 @@ fn add(
     Ok(())
 }
 
-/// Says what is damaged in a store; `None` if nothing is.
+/// Returns a text about the damage in a store. Returns `None` if nothing is damaged.
 pub(super) fn damaged(what: &str, contents: &Contents) -> Option<String> {
     let damage = &contents.damage;
     let mut parts = Vec::new();
@@ -210,7 +210,7 @@ pub(super) fn damaged(what: &str, contents: &Contents) -> Option<String> {
     (!parts.is_empty()).then(|| format!("{what}: {}", parts.join("; ")))
 }
 
-/// Adds the configuration, with secrets replaced, and notes where the keys of the providers are.
+/// Adds the configuration, with secrets replaced, and records the places of the providers' keys.
 fn add_configuration(engine: &Engine, writer: &mut ArchiveWriter, answer: &mut Everything) -> Result<()> {
     let sources = &engine.config().sources;
     let Some(path) = sources.file.as_deref().filter(|path| path.exists()) else { return Ok(()) };

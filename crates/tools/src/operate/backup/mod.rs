@@ -41,11 +41,11 @@ pub struct Backup {
     /// The ids of the memories that are damaged; `tiro restore` leaves them out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub damaged: Vec<String>,
-    /// What this installation stores and this backup does not contain; `tiro backup --all` does.
+    /// The data of this installation that this backup does not contain. `tiro backup --all` contains it.
     pub not_included: Vec<&'static str>,
 }
 
-/// What a backup of one project lacks.
+/// The data that a backup of one project does not contain.
 pub const LACKS: [&str; 4] = [
     "memories stored for all your projects",
     "the files that assistants have in threads: each sends them again",
@@ -53,7 +53,7 @@ pub const LACKS: [&str; 4] = [
     "the configuration, and what was spent and sent",
 ];
 
-/// Copies the project's store to `file`; other processes may read and write the store during the copy.
+/// Copies the project's store to `file`. Other processes may read and write the store during the copy.
 pub async fn back_up(engine: &Engine, caller: &WritingCaller, file: PathBuf) -> Result<Backup> {
     let project = caller.writable_project(engine).await?;
     let damage = project.store.back_up(&project.scope, &file).await?;
@@ -79,9 +79,9 @@ pub struct Restored {
     pub added: usize,
     /// How many memories of the backup were already in the project.
     pub known: usize,
-    /// How many memories were left out because the project uses their id for another text. That text stays.
+    /// The number of memories that were left out because the project uses their id for another text. That text stays.
     pub conflicts: usize,
-    /// How many memories were forgotten in the project before and stay forgotten.
+    /// The number of memories that were forgotten in the project before and stay forgotten.
     pub forgotten: usize,
     /// How many of the added memories are forgotten in the backup, and so stay forgotten; `tiro undo` brings them back.
     pub still_forgotten: usize,
@@ -89,8 +89,8 @@ pub struct Restored {
     pub purged: usize,
     /// How many summaries were added because the project did not have them.
     pub summaries: usize,
-    /// How many summaries were left out because the project has other messages in their range. They are made again when
-    /// needed.
+    /// The number of summaries that were left out because the project has other messages in their range. They are made
+    /// again when they are needed.
     pub outdated: usize,
     /// How many memories were left out because they are longer than [`LONGEST_TEXT`].
     pub too_long: usize,
@@ -107,7 +107,7 @@ pub struct Restored {
     pub left_out: Vec<&'static str>,
 }
 
-/// The parts of a backup that are not restored: they concern only the place where the backup was made, or are computed
+/// The parts of a backup that are not restored. They concern only the place where the backup was made, or are computed
 /// again.
 pub const LEFT_OUT: [&str; 6] = [
     "memories stored for all projects, which are in no project's store",
@@ -118,10 +118,10 @@ pub const LEFT_OUT: [&str; 6] = [
     "threads with assistants: their messages are restored, and the next call sends the files again",
 ];
 
-/// Merges the backup `file` into the project. Memories are compared by id: those that the project has stay as they are,
-/// and new ones keep the time and marks that they have in the backup.
+/// Merges the backup `file` into the project. Memories are compared by id. Memories that the project already has stay
+/// unchanged, and new ones keep the time and marks that they have in the backup.
 ///
-/// The file is not trusted: its entries pass the same checks as every write (see `sqlite/foreign/`).
+/// The file is not trusted. Its entries pass the same checks as every write (see `sqlite/foreign/`).
 pub async fn restore(
     engine: &Engine,
     caller: &WritingCaller,
@@ -140,7 +140,7 @@ pub async fn restore(
         target.page(page).await?;
         progress(target.done, backup.all());
     }
-    // The order matters: a summary can be stored only after its messages, and a derived memory only after the
+    // The order matters, because a summary can be stored only after its messages, and a derived memory only after the
     // summaries.
     while let Some(sessions) = backup.next_sessions(ForeignDepth::Made).await? {
         for session in sessions.into_iter().filter_map(|each| target.session(each)).collect::<Vec<_>>() {
@@ -157,7 +157,7 @@ pub async fn restore(
     Ok(target.restored)
 }
 
-/// The project that a backup is merged into.
+/// The project into which a backup is merged.
 struct Target<'a> {
     engine: &'a Engine,
     project: &'a WritableProject,
@@ -199,19 +199,19 @@ impl Target<'_> {
         restored.pending += receipt.pending;
     }
 
-    /// Returns the memory as it is to be stored; `None` if its session name is not valid after redaction.
+    /// Returns the memory to be stored. Returns `None` if its session name is invalid after redaction.
     fn prepared(&mut self, each: ForeignMemory) -> Option<RestoredMemory> {
         let redactor = &self.project.redactor;
         let (ordinal, is_marked) = (each.memory.ordinal, each.memory.marked);
-        // A derived memory may have no chunks in the backup; then it gets none here, and is found through its source.
+        // If a derived memory has no chunks in the backup, it gets none here, and is found through its source.
         let is_indexed = each.is_indexed || each.memory.provenance != Provenance::Derived;
         let shas = each.shas.clone();
         let named = |name: &SessionId| session_id(redactor, "session", name.as_str()).ok();
         let link = |(name, sure): &(SessionId, f64)| Some((named(name)?, *sure));
         let links = each.links.iter().filter_map(link).collect();
         let evidence = clean_evidence(redactor, each.evidence.clone());
-        // A repeat is a further occurrence of the memory, which was counted but not stored again. A repeat's
-        // key can't be stored if it holds a secret.
+        // A repeat is a further occurrence of the memory that was counted but not stored again. The key of a repeat
+        // can't be stored if it contains a secret.
         let is_clean = |key: &&String| redactor.redact(key).text == key.as_str();
         let repeats = each.repeats.iter().filter(is_clean).cloned().collect();
         let engine = self.engine;
@@ -238,7 +238,7 @@ impl Target<'_> {
         })
     }
 
-    /// Returns the session with its names and titles redacted; `None` if its name is not valid after redaction.
+    /// Returns the session with its names and titles redacted. Returns `None` if its name is invalid after redaction.
     fn session(&self, each: ForeignSession) -> Option<ForeignSession> {
         let redactor = &self.project.redactor;
         let clean = |text: Option<String>| text.map(|text| redactor.redact(&text).text.into_owned());
@@ -255,8 +255,8 @@ impl Target<'_> {
         Some(ForeignSession { session, origin, branch: clean(each.branch), ..each })
     }
 
-    /// Stores the segments, the summaries and the session memory of a session; skips each of these whose messages are
-    /// different in this project.
+    /// Stores the segments, the summaries and the session memory of a session. Each of these is skipped if its messages
+    /// are different in this project.
     async fn restore_derived(&mut self, each: ForeignSession) -> Result<()> {
         let (store, scope, now) = (self.project.store.as_ref(), &self.project.scope, self.engine.now());
         let session = each.session;
@@ -324,7 +324,7 @@ fn hex(bytes: [u8; 6]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Returns the memory as it is to be stored; `None` if its session name is not valid after redaction.
+/// Returns the draft to be stored. Returns `None` if its session name is invalid after redaction.
 fn draft(redactor: &Redactor, foreign: ForeignMemory) -> Option<Draft> {
     let ForeignMemory { memory, references, supersedes, lead, files, commit, .. } = foreign;
     let session = match &memory.session {
@@ -354,8 +354,8 @@ fn draft(redactor: &Redactor, foreign: ForeignMemory) -> Option<Draft> {
         importance: memory.importance,
         references,
         supersedes,
-        // The id was derived with a key that the backup doesn't have, so it can't be derived again. It is stored as it
-        // is and means the same memory here.
+        // The id was derived with a key that the backup doesn't have, so it can't be derived again. The id is stored
+        // unchanged and stands for the same memory here.
         identity: Identity::Known(memory.id),
         work: Work::default(),
         commit,
@@ -397,7 +397,7 @@ impl Restored {
         self.merged("the backup")
     }
 
-    /// Returns the result as text; `source` names the file or project that was merged.
+    /// Returns the result as text. `source` is the name of the file or project that was merged.
     pub fn merged(&self, source: &str) -> String {
         let mut text = String::new();
         if self.damaged > 0 {

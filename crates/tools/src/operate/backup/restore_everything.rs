@@ -1,6 +1,6 @@
-//! Brings back a backup of everything. All stores are unpacked and checked beside the present ones. The new stores get their
-//! names, and then a single rename of `owner.db` makes them the ones that are used. So a process that dies leaves either the
-//! old state or the new one, and the next run removes the rest.
+//! Restores a backup of everything. All stores are unpacked and checked beside the present stores. The new stores get
+//! their names, and then a single rename of `owner.db` puts them into use. So if the process dies, either the old state
+//! or the new state remains, and the next run removes the rest.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,16 +20,16 @@ use tiro_git::identity;
 use tiro_host::engine::Engine;
 use tiro_store::{Contents, Files, Flavour, ProjectRow};
 
-/// The beginning of the name of the folder in which a restore unpacks.
+/// The beginning of the name of the working folder, in which a restore unpacks.
 const WORKSHOP: &str = "restore";
 
-/// The file in that folder that says what the restore places.
+/// The file in the working folder that lists the folders that the restore places.
 const PLACED: &str = "placed.json";
 
 /// The beginning of the name of the folder with the stores that a restore replaced.
 const KEPT: &str = "replaced-";
 
-/// What a restore has put in the data directory before its last step.
+/// The folders that a restore has put into the data directory before its last step.
 #[derive(Default, Deserialize, Serialize)]
 struct Placed {
     /// The names of the folders in `projects`.
@@ -38,7 +38,7 @@ struct Placed {
     kept: Option<String>,
 }
 
-/// What a backup of everything contains, and what it would replace here.
+/// The content of a backup of everything, and whether restoring it would replace data.
 #[derive(Debug, Serialize)]
 pub struct Planned {
     /// When the backup was made.
@@ -59,34 +59,34 @@ pub struct RestoredEverything {
     /// What was restored.
     #[serde(flatten)]
     pub restored: Planned,
-    /// The folder with the stores that were here before; `None` if there were none.
+    /// The folder with the former stores. `None` if there were none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kept: Option<String>,
-    /// The projects that no directory here leads to.
+    /// The projects to which no directory of this machine leads.
     pub unlinked: Vec<Unlinked>,
     /// The stores that have damaged parts.
     pub damaged: Vec<String>,
-    /// What became of the configuration.
+    /// A text that says what was done with the configuration.
     pub configuration: String,
 }
 
-/// A project that no directory here leads to.
+/// A project to which no directory of this machine leads.
 #[derive(Debug, Serialize)]
 pub struct Unlinked {
     /// Its id.
     pub id: String,
     /// Its name.
     pub name: String,
-    /// Where it was last seen on the other machine.
+    /// The places where the project was last seen on the other machine.
     pub places: Vec<String>,
 }
 
-/// Returns whether the file is a backup of everything, or another archive.
+/// Returns whether the file is an archive, such as a backup of everything.
 pub fn is_archive(file: &Path) -> bool {
     ArchiveReader::is_archive(file)
 }
 
-/// Returns what the backup contains, and whether restoring it would replace something. Changes nothing.
+/// Returns the content of the backup, and whether restoring it would replace data. Changes nothing.
 pub fn plan(engine: &Engine, file: &Path) -> Result<Planned> {
     let ArchiveReader { list, .. } = ArchiveReader::open(file)?;
     Ok(Planned {
@@ -98,7 +98,7 @@ pub fn plan(engine: &Engine, file: &Path) -> Result<Planned> {
     })
 }
 
-/// Restores everything from the backup `file`. What is stored here is replaced, and kept in a folder of its own.
+/// Restores everything from the backup `file`. The present data is replaced, and kept in a separate folder.
 pub async fn restore(engine: &Engine, file: &Path) -> Result<RestoredEverything> {
     let restored = plan(engine, file)?;
     let mut reader = ArchiveReader::open(file)?;
@@ -113,7 +113,7 @@ pub async fn restore(engine: &Engine, file: &Path) -> Result<RestoredEverything>
     let folders = stores.iter().filter_map(|store| store.folder.clone()).collect();
     let kept = holds_anything(data_dir).then(|| folder_for_former(data_dir)).transpose()?;
     let placed = Placed { folders, kept };
-    // From here on, the rest of a process that dies is taken back by the list of what it placed.
+    // If the process dies after this point, the list of the placed folders is used to remove them.
     write_synced(&workshop.path().join(PLACED), &serde_json::to_vec(&placed).context(Kind::Io, failed)?)?;
     if let Err(error) = place(engine.stores().files(), data_dir, workshop.path(), &stores, &placed).await {
         take_back(data_dir, workshop.path());
@@ -139,18 +139,18 @@ pub async fn restore(engine: &Engine, file: &Path) -> Result<RestoredEverything>
 
 /// A store that was unpacked.
 struct Unpacked {
-    /// What it is, in words.
+    /// A description of the store, in words.
     what: String,
     /// The project and its name; `None` for the owner's store.
     project: Option<(ProjectId, String)>,
     contents: Contents,
     /// The name of its folder in `projects`.
     folder: Option<String>,
-    /// Its file, or the folder with its file.
+    /// The path of the store's file, or of the folder that contains the file.
     path: PathBuf,
 }
 
-/// Unpacks all stores into the workshop, checks them and brings them up to date.
+/// Unpacks all stores into the working folder, checks them and upgrades them to the current schema.
 async fn unpack(engine: &Engine, reader: &mut ArchiveReader, workshop: &Path) -> Result<Vec<Unpacked>> {
     let mut stores = Vec::new();
     let projects = engine.config().data_dir.join("projects");
@@ -189,7 +189,7 @@ fn malformed(entry: &ArchiveEntry) -> Error {
         .hint("restore an earlier backup; nothing was changed")
 }
 
-/// Returns a name for the project's folder that nothing in `projects` has.
+/// Returns an unused name in `projects` for the project's folder.
 fn free_folder(files: &dyn Files, projects: &Path, name: &str, id: &ProjectId) -> String {
     let named = |number: u32| match number {
         1 => files.folder(name, id),
@@ -199,7 +199,7 @@ fn free_folder(files: &dyn Files, projects: &Path, name: &str, id: &ProjectId) -
     (1..).map(named).find(is_free).expect("some number is free")
 }
 
-/// Enters the new folders in the unpacked registry. Returns the projects whose stores are restored.
+/// Enters the new folders into the unpacked registry. Returns the projects whose stores are restored.
 async fn assign(engine: &Engine, workshop: &Path, stores: &[Unpacked]) -> Result<Vec<ProjectRow>> {
     let folder = |store: &Unpacked| Some((store.project.as_ref()?.0.clone(), store.folder.clone()?));
     let assigned: Vec<(ProjectId, String)> = stores.iter().filter_map(folder).collect();
@@ -213,7 +213,7 @@ async fn assign(engine: &Engine, workshop: &Path, stores: &[Unpacked]) -> Result
     Ok(rows)
 }
 
-/// Puts the new stores in their places; the owner's store comes last, and with it they are the ones that are used.
+/// Moves the new stores to their places. The owner's store is moved last, which puts all of them into use.
 async fn place(
     files: &dyn Files,
     data_dir: &Path,
@@ -236,7 +236,7 @@ async fn place(
     files.put_in_place(&workshop.join(OWNERS), &data_dir.join(OWNERS), &former).await
 }
 
-/// Makes a folder for the stores that are here now. Returns its name.
+/// Creates a folder for the present stores. Returns its name.
 fn folder_for_former(data_dir: &Path) -> Result<String> {
     let made = tempfile::Builder::new().prefix(KEPT).tempdir_in(data_dir);
     let folder = made.context(Kind::Io, || "cannot make a folder for the present stores".to_owned())?.keep();
@@ -244,8 +244,8 @@ fn folder_for_former(data_dir: &Path) -> Result<String> {
     Ok(folder.file_name().unwrap_or_default().to_string_lossy().into_owned())
 }
 
-/// Moves the former stores of projects into the folder `kept`. A store that can't be moved stays where it is, and
-/// belongs to no project.
+/// Moves the former stores of projects into the folder `kept`. A store that can't be moved stays in place, and belongs
+/// to no project.
 fn move_former(data_dir: &Path, kept: &Path, placed: &[String]) {
     let folder = kept.join("projects");
     if let Err(error) = private::create_dir(&folder) {
@@ -260,14 +260,14 @@ fn move_former(data_dir: &Path, kept: &Path, placed: &[String]) {
     }
 }
 
-/// Returns whether there are stores in the data directory, apart from those that a restore has just placed.
+/// Returns whether there are stores in the data directory, other than those that a restore has just placed.
 fn holds_anything(data_dir: &Path) -> bool {
     let stores = fs::read_dir(data_dir.join("projects")).into_iter().flatten().flatten();
     data_dir.join(OWNERS).symlink_metadata().is_ok()
         || stores.map(|entry| entry.path().join("tiro.db")).any(|store| store.symlink_metadata().is_ok())
 }
 
-/// Removes what restores left that died. A restore that had not come to its last step is taken back.
+/// Removes the leftovers of restores that died. If a restore had not reached its last step, its changes are undone.
 pub fn clean(data_dir: &Path) -> usize {
     let is_ours = |name: &str| name.starts_with(WORKSHOP) && name.ends_with(UNFINISHED);
     let dead = unfinished::dead(data_dir, is_ours);
@@ -278,7 +278,7 @@ pub fn clean(data_dir: &Path) -> usize {
     dead.len()
 }
 
-/// Removes what the restore in `workshop` placed, unless it came to its last step.
+/// Removes the folders that the restore in `workshop` placed, unless it reached its last step.
 fn take_back(data_dir: &Path, workshop: &Path) {
     let is_pending = workshop.join(OWNERS).symlink_metadata().is_ok();
     let placed = fs::read(workshop.join(PLACED)).ok().filter(|_| is_pending);
@@ -287,7 +287,7 @@ fn take_back(data_dir: &Path, workshop: &Path) {
     for folder in placed.folders.iter().filter(is_name) {
         drop(fs::remove_dir_all(data_dir.join("projects").join(folder)));
     }
-    // It has a second name of the owner's store that is here.
+    // The folder contains a second name (hard link) of the owner's store that is in use.
     for kept in placed.kept.iter().filter(is_name).filter(|kept| kept.starts_with(KEPT)) {
         drop(fs::remove_dir_all(data_dir.join(kept)));
     }
@@ -300,8 +300,8 @@ fn write_synced(path: &Path, bytes: &[u8]) -> Result<()> {
     file.and_then(|file| file.sync_all()).context(Kind::Io, failed)
 }
 
-/// Returns whether a directory of this machine leads to the project: a repository that has its id, or a directory that is no
-/// repository.
+/// Returns whether a directory of this machine leads to the project. This is a repository that contains the project's
+/// id, or a directory that is not a repository.
 fn is_here(row: &ProjectRow) -> bool {
     row.places.iter().map(|place| path_of(place)).any(|place| {
         let is_repository = place.join("HEAD").is_file() && place.join("objects").is_dir();
@@ -310,7 +310,7 @@ fn is_here(row: &ProjectRow) -> bool {
     })
 }
 
-/// Writes the configuration if there is none here. Returns in words what became of it.
+/// Writes the configuration if there is none here. Returns a text that says what was done.
 fn configure(engine: &Engine, text: Option<String>) -> Result<String> {
     let (Some(text), Some(path)) = (text, &engine.config().sources.file) else {
         return Ok("The backup has no configuration".into());

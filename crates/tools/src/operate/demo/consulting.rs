@@ -1,7 +1,7 @@
-//! The part of the demonstration that asks an assistant three times about the same files. The assistant is a mock on this
-//! machine, so this shows what is sent, not how well a model answers.
+//! The part of the demonstration that asks an assistant three times about the same files. The assistant is a mock on
+//! this machine, so this part shows which data is sent, not how well a model answers.
 //!
-//! Everything happens in a temporary directory, so nothing of it stays.
+//! Everything happens in a temporary directory, so nothing remains afterwards.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ const ATTACHED: (&str, &str) = (
     "# Notes\n\nA thread is re-based once outdated copies take more than a third of the window.\n",
 );
 
-/// The window of the mock, in tokens. The largest file doesn't fit.
+/// The window of the mock, in tokens. The largest file doesn't fit into it.
 const WINDOW: usize = 16_000;
 
 /// The questions.
@@ -44,7 +44,7 @@ const QUESTIONS: [&str; 3] = [
     "Find when a thread is re-based",
 ];
 
-/// What the turns sent and saved.
+/// The tokens that the turns sent and saved.
 #[derive(Debug, Serialize)]
 pub struct Consulting {
     /// The turns, in order.
@@ -68,9 +68,9 @@ pub struct Turn {
     pub diffed: usize,
     /// How many files were not sent again.
     pub unchanged: usize,
-    /// How many files are searched instead, because they don't fit.
+    /// The number of files that are searched because they don't fit into the prompt.
     pub overflow: usize,
-    /// What the assistant searched for.
+    /// The queries with which the assistant searched.
     pub searched: Vec<String>,
     /// The tokens that were not sent again.
     pub saved: usize,
@@ -178,7 +178,7 @@ fn turn(question: &str, Consulted { answer, receipt, .. }: Consulted) -> Turn {
 }
 
 impl Consulting {
-    /// Returns the result as text; `first_words` shortens an answer to one line.
+    /// Returns the result as text. `first_words` shortens an answer to one line.
     pub fn text(&self, first_words: fn(&str) -> String) -> String {
         let files = |count: usize| counted(count, "file", "files");
         let mut text =

@@ -1,5 +1,5 @@
-//! The part of the demonstration that assembles a context from a long conversation within a budget, and opens the
-//! message that the question was made from.
+//! The part of the demonstration that assembles a context from a long conversation within a budget. It then opens the
+//! message from which the question was made.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -15,10 +15,10 @@ use tiro_host::caller::Caller;
 use tiro_host::engine::Engine;
 use tiro_text::blocks;
 
-/// The most tokens that the context of the demonstration may take; the conversation has several times as many.
+/// The maximum number of tokens of the demonstration's context. The conversation has several times as many.
 const MAX_TOKENS: usize = 4000;
 
-/// The most tokens that the opened message may take.
+/// The maximum number of tokens of the opened message.
 const OPENED_TOKENS: usize = 600;
 
 /// The context that an agent would get for a question about the conversation.
@@ -30,17 +30,18 @@ pub struct Assembled {
     pub conversation_tokens: i64,
     /// Tokens of each part of the context.
     pub parts: BTreeMap<String, usize>,
-    /// How many passages were left out of each part.
+    /// The number of passages of each part that were left out.
     pub dropped: BTreeMap<String, usize>,
     /// Tokens of the answer.
     pub tokens_used: usize,
     /// The budget of the context in tokens.
     pub max_tokens: usize,
-    /// Whether the context quotes a sentence of the message that the question was made from.
+    /// Whether the context quotes a sentence of the message from which the question was made.
     pub holds_the_source: bool,
     /// How long assembling it took, in milliseconds.
     pub milliseconds: u64,
-    /// The message that the question was made from, with its neighbours; absent if the project does not have it.
+    /// The message from which the question was made, with its neighbours. Absent if the project does not have this
+    /// message.
     pub opened: Option<Opened>,
 }
 
@@ -57,8 +58,8 @@ pub struct Opened {
     pub tokens_used: usize,
 }
 
-/// Assembles the context for `question`, and opens the message that the question was made from, whose source id is
-/// `source`.
+/// Assembles the context for `question`, and opens the message from which the question was made. `source` is the source
+/// id of this message.
 pub async fn assemble(engine: &Engine, caller: &Caller, question: String, source: &str) -> Result<Assembled> {
     let began = Instant::now();
     let args = retrieve_context::Args {
@@ -113,7 +114,7 @@ async fn open(engine: &Engine, caller: &Caller, name: String) -> Result<Opened> 
 }
 
 impl Assembled {
-    /// Returns the result as text; `first_words` shortens a message to one line.
+    /// Returns the result as text. `first_words` shortens a message to one line.
     pub fn text(&self, first_words: fn(&str) -> String) -> String {
         let listed = |counts: &BTreeMap<String, usize>| {
             counts.iter().map(|(part, count)| format!("{part} {count}")).collect::<Vec<_>>().join(", ")

@@ -1,7 +1,8 @@
-//! A stand-in for an assistant: a server on this machine that speaks OpenAI's dialect and says what it was sent.
+//! A mock of an assistant. It is a server on this machine that speaks OpenAI's dialect and answers with a description
+//! of the request.
 //!
-//! It asks for a search if the last message contains "Find", and otherwise answers. It exists so that the demonstration
-//! needs no key and no model server.
+//! If the last message contains "Find", the mock asks for a search. Otherwise it answers. With this mock, the
+//! demonstration needs no key and no model server.
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -28,7 +29,7 @@ impl Mock {
         let address = listener.local_addr().context(Kind::Io, cannot)?;
         let task = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                // A request that breaks off needs no answer.
+                // If a request breaks off, it needs no answer.
                 drop(answer(stream).await);
             }
         });

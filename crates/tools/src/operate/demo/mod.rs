@@ -1,6 +1,6 @@
 //! Runs Tiro end to end on the current repository and on a long conversation, without an API key.
 //!
-//! The repository's commits are stored in the repository's project, as by `tiro import git`. The conversation is
+//! The repository's commits are stored in the repository's project, as `tiro import git` does. The conversation is
 //! bundled with Tiro and is about a made-up project. It is stored in a separate project, so that it never mixes with
 //! real memories. A second run finds everything stored and adds nothing.
 
@@ -31,24 +31,24 @@ use tiro_embed::install::{self, Progress};
 use tiro_host::caller::{Caller, WritingCaller};
 use tiro_host::engine::{Embedding, Engine};
 
-/// The most tokens that an answer of the demonstration may take.
+/// The maximum number of tokens of an answer in the demonstration.
 const MAX_TOKENS: usize = 600;
 
 /// The index of the bundled question for which a whole context is assembled. Arbitrary: its answer is far back in the
 /// conversation.
 const ASSEMBLED: usize = 8;
 
-/// How long embedding may take. Texts that are not embedded by then are found by keywords only, until the next server
-/// or `tiro index` embeds them.
+/// The longest time for embedding. Texts that are not embedded by then are found by keywords only, until the next
+/// server or `tiro index` embeds them.
 const PATIENCE: Duration = Duration::from_secs(25);
 
-/// How many of the newest commits are considered for questions.
+/// The number of newest commits that are considered for questions.
 const COMMITS_READ: usize = 2_000;
 
 /// The arguments of `tiro demo`.
 #[derive(Debug, Default)]
 pub struct Args {
-    /// A question to ask instead of those made from the history.
+    /// A question to ask in place of the questions made from the history.
     pub ask: Option<String>,
 }
 
@@ -59,11 +59,11 @@ pub struct Output {
     pub steps: Vec<Step>,
     /// The questions with their answers.
     pub answers: Vec<Answer>,
-    /// The context that an agent would get for a question; absent if the user gave the question.
+    /// The context that an agent would get for a question. Absent if the user gave the question.
     pub assembled: Option<Assembled>,
-    /// The older half of a conversation, put aside and brought back; absent if the user gave the question.
+    /// The older half of a conversation, put aside and brought back. Absent if the user gave the question.
     pub stashing: Option<Stashing>,
-    /// Three questions to a mock of an assistant; absent if the user gave the question.
+    /// Three questions to a mock of an assistant. Absent if the user gave the question.
     pub consulting: Option<Consulting>,
     /// Where the memories are kept.
     pub data_directory: String,
@@ -85,16 +85,16 @@ pub struct Step {
 /// A question with its hits.
 #[derive(Debug, Serialize)]
 pub struct Answer {
-    /// The memory that was searched: the repository's history, or the conversation.
+    /// The searched memory: the repository's history, or the conversation.
     pub of: String,
     /// The question.
     pub question: String,
     /// The best hits, with their sources.
     pub hits: Vec<Hit>,
-    /// The rank, from 1, of the memory that the question was made from; absent if no hit is that memory, or if the user
-    /// gave the question.
+    /// The rank, from 1, of the memory from which the question was made. Absent if no hit is this memory, or if the
+    /// user gave the question.
     pub place: Option<usize>,
-    /// The source id of the memory that the question was made from, such as a commit's hash; absent if the user gave
+    /// The source id of the memory from which the question was made, such as a commit's hash. Absent if the user gave
     /// the question.
     #[serde(skip)]
     pub source: Option<String>,
@@ -106,7 +106,8 @@ pub struct Answer {
     pub milliseconds: u64,
 }
 
-/// Runs the demonstration; calls `on_step` with each step when it ends, and `progress` while the model is installed.
+/// Runs the demonstration. Calls `on_step` with each step when the step ends. Calls `progress` while the model is
+/// installed.
 pub async fn run(
     engine: &Engine,
     caller: &WritingCaller,
@@ -193,7 +194,7 @@ impl StepOutcome for String {
     }
 }
 
-/// Where the commits came from.
+/// The origin of the commits.
 struct History {
     name: String,
     is_sample: bool,
@@ -222,7 +223,7 @@ async fn install_model(engine: &Engine, progress: impl Fn(Progress<'_>) + Send +
     })
 }
 
-/// Imports the repository's commits, or the sample history if there is no complete repository to import.
+/// Imports the repository's commits. If there is no complete repository to import, imports the sample history.
 async fn import_history(engine: &Engine, caller: &WritingCaller, sample: &WritingCaller) -> Result<History> {
     let why_not = match caller.begin_project(engine).await {
         Err(error) if error.kind() == Kind::NoProject => Some(error.to_string()),
@@ -275,7 +276,7 @@ async fn embed(
                 embedded += done.embedded;
                 pending += done.pending;
             }
-            // Another process already computes the project's embeddings.
+            // Another process is already computing the project's embeddings.
             Err(error) if error.kind() == Kind::Busy => {}
             Err(error) => return Err(error),
         }
@@ -284,7 +285,7 @@ async fn embed(
     Ok(counted(embedded, "piece", "pieces") + &later)
 }
 
-/// Returns up to three questions made from the subjects of commits, each with the commit it was made from.
+/// Returns up to three questions made from the subjects of commits. Each comes with the commit from which it was made.
 async fn questions_of_history(engine: &Engine, caller: &Caller) -> Result<Vec<(String, String)>> {
     let project = caller.project(engine).await?;
     let filter = Filter { kinds: Some(vec![MemoryKind::Commit]), ..Filter::default() };
@@ -330,7 +331,7 @@ fn millis(began: Instant) -> u64 {
 }
 
 impl Answer {
-    /// Returns the end of a sentence that says which commit a question about the history was made from.
+    /// Returns the end of a sentence that names the commit from which a question about the history was made.
     fn origin(&self) -> String {
         let is_commit = |id: &&str| id.len() == 40 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
         match self.source.as_deref().filter(is_commit) {
@@ -352,7 +353,7 @@ impl Answer {
 }
 
 impl Output {
-    /// Returns the answers as text. The text leaves out the steps, since each step was printed when it ended.
+    /// Returns the answers as text. The steps are left out, because each step was printed when it ended.
     pub fn text(&self) -> String {
         let mut text = String::new();
         for answer in &self.answers {

@@ -1,11 +1,11 @@
-//! Questions about a history for the demonstration, as a person would ask them.
+//! Makes questions about a history for the demonstration, similar to those of a person.
 //!
-//! A person remembers what changed and asks for the reason. So a question is made from the subject of a commit: the
+//! A person remembers what changed and asks for the reason. So a question is made from the subject of a commit. The
 //! topic before the colon and everything after the first clause are dropped, and the rest becomes a question. The rules
 //! accept a subject that begins with a verb from a list, or that is a sentence with `is` or `are`. Every other subject
 //! is skipped. If no subject of the history fits, a question quotes a subject instead. The rules do not parse English.
 
-/// The verbs that a subject may begin with, also in the past (`added`) and the third person (`adds`).
+/// The verbs with which a subject may begin, also in the past tense (`added`) and in the third person (`adds`).
 const VERBS: &[&str] = &[
     "add",
     "allow",
@@ -130,13 +130,13 @@ const DULL: &[&str] = &[
 /// The strings that end the first clause of a subject.
 const ENDS: &[&str] = &[", ", "; ", ": ", ". ", " - ", " -- ", " — ", " – ", " (", " [", " #"];
 
-/// Words that begin a subordinate clause: an `is` after such a word belongs to that clause.
+/// Words that begin a subordinate clause. An `is` after such a word belongs to that clause.
 const JOINTS: &[&str] = &[
     "after", "as", "because", "before", "how", "if", "that", "unless", "until", "what", "whatever", "when",
     "where", "whether", "which", "while", "who", "whose",
 ];
 
-/// More words, besides [`VERBS`], that can follow a plural noun but can't follow a verb.
+/// Further words, in addition to [`VERBS`], that can follow a plural noun but can't follow a verb.
 const AUXILIARIES: &[&str] = &[
     "are", "can", "come", "could", "do", "get", "go", "have", "lead", "may", "must", "need", "now", "should",
     "were", "will",
@@ -148,7 +148,7 @@ const FEWEST: usize = 3;
 /// The most characters of a question.
 const LONGEST: usize = 90;
 
-/// If at least this many commits give a reason in their body, only such commits are asked about.
+/// If at least this many commits give a reason in their body, questions are made only about such commits.
 const ENOUGH: usize = 3;
 
 /// Returns up to three questions about commits that are spread over `commits`, each with the id of its commit.
@@ -231,8 +231,8 @@ fn quoting(subject: &str) -> Option<String> {
     (clause.split_whitespace().count() > FEWEST).then(|| format!("Why was this changed: “{clause}”?"))
 }
 
-/// Returns the first clause of `subject` without the topic before it; `None` if that clause is empty or has one of the
-/// words in [`DULL`].
+/// Returns the first clause of `subject` without the topic before it. Returns `None` if this clause is empty or
+/// contains one of the words in [`DULL`].
 fn clause(subject: &str) -> Option<&str> {
     let topic = |topic: &str| topic.split_whitespace().count() <= 3;
     let rest = subject.split_once(": ").filter(|(before, _)| topic(before)).map_or(subject, |(_, rest)| rest);

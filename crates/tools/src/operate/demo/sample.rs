@@ -20,7 +20,7 @@ const CONVERSATION: &str = include_str!("../../../assets/demo/conversation.jsonl
 const QUESTIONS: &str = include_str!("../../../assets/demo/questions.json");
 const COMMITS: &str = include_str!("../../../assets/demo/commits.jsonl");
 
-/// Returns the folder of the made-up project; creates it if it does not exist.
+/// Returns the folder of the made-up project. Creates the folder if it does not exist.
 pub fn folder(engine: &Engine) -> Result<PathBuf> {
     let folder = engine.config().data_dir.join("demo").join("harbour");
     private::create_dir(&folder)?;

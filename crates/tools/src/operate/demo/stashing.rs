@@ -1,5 +1,5 @@
-//! The part of the demonstration that puts the older half of a conversation aside, finds it from elsewhere, and brings it
-//! back.
+//! The part of the demonstration that stashes the older half of a conversation, finds it from another session, and
+//! brings it back.
 
 use std::time::Instant;
 
@@ -12,10 +12,10 @@ use tiro_base::filter::Filter;
 use tiro_host::caller::{Caller, WritingCaller};
 use tiro_host::engine::Engine;
 
-/// The most tokens of the contexts. The whole conversation fits.
+/// The maximum number of tokens of the contexts. The whole conversation fits.
 const MAX_TOKENS: usize = 20_000;
 
-/// What came of stashing the older half of a conversation.
+/// The result of stashing the older half of a conversation.
 #[derive(Debug, Serialize)]
 pub struct Stashing {
     /// The conversation.
@@ -26,22 +26,23 @@ pub struct Stashing {
     pub tokens_before: usize,
     /// Tokens of its context without the stashed messages.
     pub tokens_after: usize,
-    /// The tokens that stashing reported as freed.
+    /// The number of tokens that stashing reported as freed.
     pub tokens_freed: i64,
     /// The question that was asked from a new session.
     pub question: String,
-    /// The segments that were found, best first, each with its number and its text in short.
+    /// The segments that were found, the best first. Each has its number and a short version of its text.
     pub found: Vec<(i64, String)>,
     /// Tokens of the segments that were brought back.
     pub tokens_added: usize,
-    /// Whether the texts that came back are equal to the stored ones, byte for byte.
+    /// Whether the texts that were brought back are equal to the stored texts, byte for byte.
     pub is_equal: bool,
-    /// How long all of it took, in milliseconds.
+    /// The duration of all steps, in milliseconds.
     pub milliseconds: u64,
 }
 
-/// Stashes the older half of the conversation that has the message `source`, asks `question` from a new session, and brings
-/// the found segments back. Afterwards nothing is stashed. Returns `None` if no conversation has the message.
+/// Stashes the older half of the conversation that contains the message `source`, asks `question` from a new session,
+/// and brings the found segments back. Afterwards nothing is stashed. Returns `None` if no conversation contains the
+/// message.
 pub async fn stash(
     engine: &Engine,
     caller: &WritingCaller,
@@ -61,7 +62,7 @@ pub async fn stash(
     let stashed = stash_context::run(engine, caller, args).await?;
     let tokens_after = context(engine, caller, session.as_str(), question).await?;
 
-    // Another session, in the same folder.
+    // The caller for another session in the same folder.
     let place = caller.in_directory(&project.root, false);
     let args = retrieve_stashed_context::Args {
         query: Some(question.to_owned()),
@@ -109,7 +110,7 @@ async fn context(engine: &Engine, caller: &Caller, session: &str, question: &str
 }
 
 impl Stashing {
-    /// Returns the result as text; `first_words` shortens a message to one line.
+    /// Returns the result as text. `first_words` shortens a message to one line.
     pub fn text(&self, first_words: fn(&str) -> String) -> String {
         let Stashing { segments, tokens_before, tokens_after, tokens_freed, .. } = self;
         let mut text = format!(

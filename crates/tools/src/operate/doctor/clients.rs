@@ -1,5 +1,5 @@
-//! The checks of the clients: their configuration and hooks, what became of their transcripts, and how long these are
-//! kept.
+//! Checks the clients: their configuration and hooks, the account of their transcripts, and the time for which these
+//! are kept.
 
 use std::path::Path;
 
@@ -15,8 +15,8 @@ use tiro_host::project::SeenProject;
 
 const WHAT: &str = "clients and hooks";
 
-/// Reports how clients and hooks are set up: a finding for each client, for each file that `tiro init` would change, and
-/// for each program that is gone.
+/// Reports how clients and hooks are set up. There is a finding for each client, for each file that `tiro init` would
+/// change, and for each program that is gone.
 pub async fn check(engine: &Engine, caller: &Caller) -> Vec<Finding> {
     let prepared = match init::prepare(engine, caller, None, &[]).await {
         Ok(prepared) => prepared,
@@ -59,7 +59,7 @@ pub async fn check(engine: &Engine, caller: &Caller) -> Vec<Finding> {
                     format!("{file} starts Tiro by `{program}`; `tiro init` would write another path to it"),
                 )
             }
-            // Nothing depends on the hook: each call checks the repository for new commits.
+            // The hook is optional, because each call checks the repository for new commits.
             None if change.client == Client::Git && !init::wrote_hook(engine, caller, &change.path).await => {
                 finding(
                     true,
@@ -67,7 +67,7 @@ pub async fn check(engine: &Engine, caller: &Caller) -> Vec<Finding> {
                         .to_owned(),
                 )
             }
-            // Setup is optional, so only a file that changed after setup is a fault.
+            // Setup is optional, so only a file that was changed after setup is a fault.
             _ if was_set_up => finding(false, format!("{file} differs from what `tiro init` would write")),
             _ => finding(true, format!("{file} is not set up")),
         });
@@ -79,20 +79,20 @@ pub async fn check(engine: &Engine, caller: &Caller) -> Vec<Finding> {
             ..remark(finding)
         });
     }
-    // Not a fault: a second server works, but costs the agent more tokens.
+    // This is not a fault, because a second server works. It only costs the agent more tokens.
     match init::additional_servers(engine, &prepared) {
         Err(error) => found.push(failed(WHAT, &error)),
         Ok(servers) => found.extend(servers.iter().map(remark)),
     }
     match init::lost(engine, caller).await {
         Err(error) => found.push(failed(WHAT, &error)),
-        // Not a fault: the repository may have been deleted.
+        // This is not a fault, because the repository may have been deleted.
         Ok(lost) => found.extend(lost.iter().map(remark)),
     }
     found
 }
 
-/// Reports what became of the transcripts of each client that has some.
+/// Reports the account of transcripts of each client that has some.
 pub(super) async fn sessions(engine: &Engine, caller: &Caller, project: &SeenProject) -> Vec<Finding> {
     let mut findings = Vec::new();
     for client in [Client::ClaudeCode, Client::Codex, Client::Gemini] {
@@ -109,13 +109,13 @@ pub(super) async fn sessions(engine: &Engine, caller: &Caller, project: &SeenPro
     findings
 }
 
-/// Reports how long Claude Code keeps transcripts; `None` if it is not installed.
+/// Reports how long Claude Code keeps transcripts. Returns `None` if it is not installed.
 pub(super) fn retention(engine: &Engine) -> Option<Finding> {
     let retention = init::retention(engine)?;
     let mend = |retention: &Retention| {
         retention.is_short().then(|| "`tiro init` offers to keep them for ten years".to_owned())
     };
-    // Not a fault: what was imported stays.
+    // This is not a fault, because imported messages stay.
     Some(Finding { what: "transcripts", ok: true, found: retention.text(), mend: mend(&retention) })
 }
 
@@ -126,7 +126,7 @@ fn gone(written: &ConfiguredProgram, is_here: bool) -> Finding {
     let found = format!("{}: `{file}` starts `{program}`, which is gone", client.name());
     match is_here {
         true => Finding { what: WHAT, ok: false, found, mend: Some("tiro init".into()) },
-        // Not a fault here: it is the hook of another repository, on which nothing depends.
+        // This is not a fault here, because the hook belongs to another repository and nothing depends on it.
         false => Finding { what: WHAT, ok: true, found, mend: Some("`tiro init` in that repository".into()) },
     }
 }

@@ -49,11 +49,11 @@ pub struct Finding {
     pub mend: Option<String>,
 }
 
-/// How many bytes a check writes, and then removes, to see whether the disk has room. Arbitrary: more than a small
-/// write needs.
+/// The number of bytes that a check writes, and then removes, to test whether the disk has room. Arbitrary: more than a
+/// small write needs.
 const PROBE_BYTES: usize = 64 << 10;
 
-/// Runs every check; changes nothing. Reads the whole store.
+/// Runs every check. Reads the whole store and changes nothing.
 pub async fn run(engine: &Engine, caller: &Caller) -> Result<Output> {
     let mut findings = vec![configuration(engine), data_directory(engine), surroundings::disk(engine)];
     findings.extend(providers(engine));
@@ -120,11 +120,11 @@ fn configuration(engine: &Engine) -> Finding {
 /// works despite these faults.
 fn providers(engine: &Engine) -> Vec<Finding> {
     let config = engine.config();
-    // If the file can't be read, the check of the configuration reports that.
+    // If the file can't be read, the check of the configuration reports this.
     let providers = config.sources.providers(&config.options).unwrap_or_default();
     let faults = providers.iter().filter_map(|each| each.check_encryption().err());
     let unused = init::unused_keys(engine);
-    // Not a fault: the key may be there for another program.
+    // This is not a fault, because the key may be there for another program.
     let unused = unused.iter().map(|key| Finding {
         what: "providers",
         ok: true,
@@ -144,7 +144,7 @@ fn data_directory(engine: &Engine) -> Finding {
     }
     let probe = || {
         let mut file = tempfile::tempfile_in(existing)?;
-        // On a full disk a file can still be created, and the system may accept bytes that it has no room for. So the
+        // On a full disk a file can still be created, and the system may accept bytes for which it has no room. So the
         // check writes some bytes and syncs them.
         file.write_all(&[0x5a; PROBE_BYTES])?;
         file.sync_all()
@@ -165,8 +165,8 @@ fn data_directory(engine: &Engine) -> Finding {
     }
 }
 
-/// Returns what other users of the machine can do with the data directory, and the repair; `None` if they can do
-/// nothing.
+/// Returns what other users of the machine can do with the data directory, and the repair. Returns `None` if they can
+/// do nothing.
 fn exposed(folder: &Path) -> Option<(String, String)> {
     let open = private::open_to_others(folder);
     if let Some((path, how)) = open.first() {
@@ -197,7 +197,7 @@ fn model(engine: &Engine) -> Finding {
         return Finding { what, ok: true, found, mend: None };
     }
     match models.first() {
-        // Not a fault: keyword search works without a model.
+        // This is not a fault, because keyword search works without a model.
         None => Finding {
             what,
             ok: true,
@@ -221,7 +221,7 @@ fn model(engine: &Engine) -> Finding {
     }
 }
 
-/// Reports the stores that belong to no registered project; `None` if there are none.
+/// Reports the stores that belong to no registered project. Returns `None` if there are none.
 async fn strays(registry: &dyn Registry) -> Option<Finding> {
     let what = "stores of no project";
     let strays = match registry.strays().await {
@@ -233,7 +233,7 @@ async fn strays(registry: &dyn Registry) -> Option<Finding> {
     };
     let folders: Vec<String> = strays.iter().filter_map(folder).collect();
     let first = strays.first()?;
-    // Not necessarily a fault: a merge leaves such a store behind.
+    // This is not necessarily a fault, because a merge leaves such a store behind.
     let mend = format!(
         "`tiro projects link {} DIR` assigns it to DIR; a store that a merge left behind can be removed",
         first.id.as_str()
@@ -241,7 +241,7 @@ async fn strays(registry: &dyn Registry) -> Option<Finding> {
     Some(Finding { what, ok: true, found: humanize::some(&folders), mend: Some(mend) })
 }
 
-/// Reports the project of the working directory, and whether it is a copy of another.
+/// Reports the project of the working directory, and whether the project is a copy of another project.
 async fn registered(engine: &Engine, project: &OpenProject) -> Finding {
     let what = "project";
     let found = format!("{} in {}", project.name, cleaned(&project.root.display().to_string()));
@@ -251,7 +251,7 @@ async fn registered(engine: &Engine, project: &OpenProject) -> Finding {
     };
     match original {
         Ok(None) => Finding { what, ok: true, found, mend: None },
-        // Not a fault: the user may want the copy to have its own memory.
+        // This is not a fault, because the user may want the copy to have its own memory.
         Ok(Some(original)) => Finding {
             what,
             ok: true,
@@ -299,7 +299,7 @@ async fn store(what: &'static str, store: &dyn ReadStore, scope: &Scope) -> Find
     Finding { what, ok, found, mend: (!ok).then(|| mend.into()) }
 }
 
-/// Returns whether the only fault is that something is not as it was stored: then the store works.
+/// Returns whether the only fault is damaged content. The store works in spite of this fault.
 fn is_only_damage(check: &Check) -> bool {
     let rest = Check { damage: Damage::default(), chunks_unindexed: 0, ..check.clone() };
     rest.is_sound()
@@ -333,7 +333,7 @@ fn complaints(check: &Check) -> String {
     found.join("; ")
 }
 
-/// Reports how many commits of the repository are stored; `None` outside a repository.
+/// Reports how many commits of the repository are stored. Returns `None` outside a repository.
 async fn commits(engine: &Engine, caller: &Caller, project: &OpenProject) -> Option<Finding> {
     let what = "commits";
     let (sources, intake) = (project.sources(caller.machine(engine)), project.read_intake(engine.clock()));
@@ -347,8 +347,8 @@ async fn commits(engine: &Engine, caller: &Caller, project: &OpenProject) -> Opt
     Some(match all - stored {
         0 if all == 0 => Finding { what, ok: true, found: "there are none yet".into(), mend: None },
         0 => Finding { what, ok: true, found: format!("all {all} commits are imported"), mend: None },
-        // After a complete import, a commit is missing because it was left out, or because it is new and the next call
-        // imports it.
+        // After a complete import, there are two reasons why a commit may be missing. It was left out, or it is new and
+        // the next call imports it.
         missing if state.is_whole() => {
             let found = format!(
                 "{stored} of {all} commits are imported; {missing} are new, were forgotten, are copies of others or are \
@@ -356,7 +356,8 @@ async fn commits(engine: &Engine, caller: &Caller, project: &OpenProject) -> Opt
             );
             Finding { what, ok: true, found, mend: None }
         }
-        // A fault only if the store claims to have all commits; otherwise the user may have chosen not to import them.
+        // This is a fault only if the store claims to have all commits. Otherwise the user may have chosen not to
+        // import them.
         _ => {
             let found = format!("{stored} of {all} commits are imported");
             Finding { what, ok: !state.claims_all(), found, mend }
@@ -368,7 +369,7 @@ async fn pending(project: &OpenProject) -> Finding {
     let what = "pending work";
     match project.store.pending(&project.scope).await {
         Ok(0) => Finding { what, ok: true, found: "none".into(), mend: None },
-        // Not a fault: an idle server embeds them.
+        // This is not a fault, because an idle server embeds them.
         Ok(count) => Finding {
             what,
             ok: true,
@@ -383,7 +384,7 @@ async fn pending(project: &OpenProject) -> Finding {
     }
 }
 
-/// Reports summaries that wait for a model, or that a model failed to make; `None` if there are none.
+/// Reports summaries that wait for a model, or that a model failed to write. Returns `None` if there are none.
 async fn queued(project: &OpenProject) -> Option<Finding> {
     let what = "summaries by a model";
     let counts = match project.store.queue_counts(&project.scope).await {
@@ -398,13 +399,13 @@ async fn queued(project: &OpenProject) -> Option<Finding> {
         "{waiting} waiting, {} given up; summaries made without a model are used instead",
         counts.failed
     );
-    // Not a fault: a summary made without a model is used instead.
+    // This is not a fault, because a summary made without a model is used instead.
     let mend = (counts.failed > 0)
         .then(|| "`tiro provider test` reports the fault; `tiro summarize SESSION` asks again".to_owned());
     Some(Finding { what, ok: true, found, mend })
 }
 
-/// Returns the finding that the check of `what` failed with `error`.
+/// Returns the finding that the check of `what` failed because of `error`.
 fn failed(what: &'static str, error: &Error) -> Finding {
     Finding { what, ok: false, found: error.to_string(), mend: error.way_out().map(str::to_owned) }
 }

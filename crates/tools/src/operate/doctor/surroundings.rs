@@ -1,4 +1,4 @@
-//! The checks of what lies around the store: its disk, and the references that hooks left for the next call.
+//! Checks the surroundings of the store: its disk, and the references that hooks left for the next call.
 
 use std::path::Path;
 
@@ -12,8 +12,8 @@ use tiro_files::Confinement;
 use tiro_host::engine::Engine;
 use tiro_host::project::SeenProject;
 
-/// Names of folders that sync programs use. Such a program copies a database while it is being written, which damages
-/// it.
+/// Names of folders that sync programs use. A sync program copies a database while it is being written, which damages
+/// the database.
 const SYNCED: &[&str] = &[
     "Dropbox",
     "OneDrive",
@@ -64,7 +64,7 @@ pub fn disk(engine: &Engine) -> Finding {
     }
 }
 
-/// Returns `folder`, or its nearest ancestor that exists.
+/// Returns `folder`, or its nearest existing ancestor.
 pub fn existing(folder: &Path) -> &Path {
     folder.ancestors().find(|above| above.exists()).unwrap_or(folder)
 }
@@ -78,7 +78,7 @@ enum System {
 #[cfg(target_os = "linux")]
 fn file_system(folder: &Path) -> Option<System> {
     let kind = rustix::fs::statfs(folder).ok()?.f_type as u32;
-    // From linux/magic.h.
+    // The numbers are from linux/magic.h.
     match kind {
         0x6969 => Some(System::Network("NFS")),
         0x517b | 0xff53_4d42 | 0xfe53_4d42 => Some(System::Network("SMB")),
@@ -96,7 +96,7 @@ fn file_system(_folder: &Path) -> Option<System> {
     None
 }
 
-/// Reports what keeps the process that parses documents from doing anything else.
+/// Reports the restrictions on the process that parses documents. They prevent the process from doing anything else.
 pub async fn documents(engine: &Engine) -> Finding {
     let what = "documents";
     let extractor = engine.extractor().clone();
@@ -126,7 +126,7 @@ pub async fn documents(engine: &Engine) -> Finding {
         found += &format!("; this kernel or container lacks {missing}");
     }
     let possible = tried.possible();
-    // Only Linux has all walls, so elsewhere some of it is expected.
+    // Only Linux has all restrictions, so on other systems some missing ones are expected.
     let ok = !(seccomp && landlock) || possible.is_empty();
     if !possible.is_empty() {
         found += &format!("; a hostile document could {}", possible.join(", "));
@@ -134,7 +134,7 @@ pub async fn documents(engine: &Engine) -> Finding {
     Finding { what, ok, found, mend: None }
 }
 
-/// Reports which projects are captured; `None` if the user never chose.
+/// Reports which projects are captured. Returns `None` if the user never chose.
 fn scope(engine: &Engine, spool: &Spool) -> Option<Finding> {
     let (found, mend) = match Scope::chosen(&engine.config().data_dir)? {
         Scope::Machine => ("sessions and commits of every project on this machine", None),

@@ -1,5 +1,5 @@
-//! Files that killed processes left unfinished: in the data directory, beside files of clients, and in the repository. A file
-//! that a living process holds, or one younger than an hour, stays.
+//! Removes unfinished files of killed processes: in the data directory, beside files of clients, and in the repository.
+//! A file stays if a living process holds it or if it is younger than an hour.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,10 +11,11 @@ use tiro_git::Repository;
 use tiro_host::engine::Engine;
 use tiro_host::project::OpenProject;
 
-/// The folders beside the root of a project, and in it, in which clients have their configuration.
+/// The folders of clients' configurations, relative to the parent of a project's root and to the root itself.
 const IN_PROJECT: [&str; 4] = [".", ".claude", ".codex", ".gemini"];
 
-/// Removes what killed processes left. Returns how many files and folders there were; with `dry_run`, only counts them.
+/// Removes the unfinished files of killed processes. Returns the number of files and folders. If `dry_run` is true,
+/// only counts them.
 pub fn remove(engine: &Engine, project: &OpenProject, dry_run: bool) -> usize {
     let config = engine.config();
     let mut count = if dry_run { 0 } else { restore_everything::clean(&config.data_dir) };
@@ -54,7 +55,7 @@ pub fn remove(engine: &Engine, project: &OpenProject, dry_run: bool) -> usize {
     count
 }
 
-/// Returns the folders in `folder`; links are not followed.
+/// Returns the folders in `folder`. Links are not followed.
 fn folders(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.filter(|entry| entry.file_type().is_ok_and(|it| it.is_dir())).map(|entry| entry.path()).collect()

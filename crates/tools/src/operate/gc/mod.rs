@@ -1,11 +1,12 @@
-//! Deletes expired entries and reports how many there were of each kind.
+//! Deletes expired entries and reports their number for each kind.
 //!
 //! Messages, notes and commits never expire, and deleting a merged branch removes none of them. Old sessions that led
-//! to no commit are forgotten only if the caller gives a number of days. `tiro undo` brings them back. A quarter
-//! is summed up only on request, and this removes nothing. The summary of a quarter stays when its sessions are
-//! forgotten by age.
+//! to no commit are forgotten only if the caller gives a number of days. `tiro undo` restores them. A quarter is
+//! summarised only on request, and this removes nothing. The summary of a quarter stays when its sessions are forgotten
+//! because of their age.
 //!
-//! If the clock is much later than everything that is stored, it may have jumped: then nothing is removed for its age.
+//! If the clock is much later than all stored times, it may have jumped. In this case, nothing is removed because of
+//! its age.
 
 mod leftovers;
 
@@ -32,8 +33,8 @@ const DAY: Millis = 24 * 60 * 60 * 1000;
 pub struct Args {
     /// Whether only to report what would be deleted.
     pub dry_run: bool,
-    /// Sessions are forgotten if they ended at least this many days ago and led to no commit. If it is `None`, no
-    /// session is forgotten.
+    /// Sessions are forgotten if they ended at least this many days ago and led to no commit. If the value is `None`,
+    /// no session is forgotten.
     pub sessions_after_days: Option<u32>,
     /// Whether to summarise the sessions of each quarter that is over.
     pub quarters: bool,
@@ -46,28 +47,28 @@ pub struct Output {
     pub dry_run: bool,
     /// How many cached answers had expired.
     pub cached_answers: i64,
-    /// How many bytes these answers had.
+    /// The number of bytes of these answers.
     pub cached_bytes: i64,
-    /// How many entries of the queue were completed or given up more than a week ago.
+    /// The number of queue entries that were completed or given up more than a week ago.
     pub queue_entries: i64,
-    /// How many summaries were replaced by a later version more than a week ago.
+    /// The number of summaries that a later version replaced more than a week ago.
     pub superseded_summaries: i64,
-    /// How many texts of the stash expired more than a week ago; they are removed.
+    /// The number of texts of the stash that expired more than a week ago. These texts are removed.
     pub stashed_texts: i64,
-    /// The operation that `tiro undo` takes to bring these texts back; absent if there are none, or in a dry run.
+    /// The operation with which `tiro undo` restores these texts. Absent if there are none, or in a dry run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stash_operation: Option<String>,
-    /// How many texts of the stash came back, because they were removed by a wrong clock.
+    /// The number of texts of the stash that were restored, because they had been removed because of a wrong clock.
     pub returned: i64,
-    /// How many other memories left the stash, because their time there was over; they stay in the memory.
+    /// The number of other memories that left the stash because they expired there. They stay in the memory.
     pub unstashed: i64,
-    /// By how many days the clock is later than everything that is stored, if that is too much to believe it. Then
-    /// nothing is removed for its age.
+    /// The number of days by which the clock is later than all stored times, if this is implausible. In this case,
+    /// nothing is removed because of its age.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clock_ahead_days: Option<i64>,
     /// How many unfinished files of killed processes were removed.
     pub leftovers: usize,
-    /// By how many bytes the project's store became smaller.
+    /// The number of bytes by which the project's store became smaller.
     pub freed_bytes: u64,
     /// Forgotten sessions that led to no commit.
     pub sessions: Vec<ForgottenSession>,
@@ -84,7 +85,7 @@ pub struct ForgottenSession {
     pub memories: usize,
     /// When it ended.
     pub last: String,
-    /// The operation that `tiro undo` takes to bring it back; absent in a dry run.
+    /// The operation with which `tiro undo` restores the session. Absent in a dry run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operation: Option<String>,
 }
@@ -121,7 +122,7 @@ pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<
         Some(_) => Ended::default(),
         None => end_stash(engine, &project, args.dry_run).await?,
     };
-    // Quarters come first, so that their summaries still include the sessions that are forgotten next.
+    // Quarters come first, so that their summaries include the sessions that are forgotten afterwards.
     let quarters = match args.quarters {
         true => quarters::sum_up(engine, &project, args.dry_run).await?,
         false => Vec::new(),
@@ -168,7 +169,7 @@ pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<
     })
 }
 
-/// What left the stash, or would.
+/// The segments that left the stash. In a dry run, those that would leave it.
 #[derive(Default)]
 struct Ended {
     removed: i64,
@@ -178,7 +179,7 @@ struct Ended {
     operation: Option<String>,
 }
 
-/// Ends the stash of what is due, in steps between which others can write.
+/// Removes due segments from the stash, in steps. Other processes can write between the steps.
 async fn end_stash(engine: &Engine, project: &WritableProject, dry_run: bool) -> Result<Ended> {
     const AT_ONCE: usize = 1_000;
     let now = engine.now();

@@ -36,7 +36,7 @@ pub struct Prepared {
     pub scope: Scope,
     /// Which projects were captured before; `None` if the user never chose.
     pub scope_before: Option<Scope>,
-    /// Whether the user chose this project before. This matters only if only chosen projects are captured.
+    /// Whether the user chose this project before. This matters only if Tiro captures only chosen projects.
     pub is_chosen: bool,
     /// Keys in the environment that no provider uses.
     pub unused_keys: Vec<UnusedKey>,
@@ -50,7 +50,7 @@ pub struct Prepared {
     pub root: Option<PathBuf>,
     /// The project's name; `None` if the working directory is not in a project.
     pub project: Option<String>,
-    /// The files and folders that will be created by the first call that stores something; empty if the project has a
+    /// The files and folders that will be created by the first call that stores something. Empty if the project has a
     /// store.
     pub makes: Vec<String>,
 }
@@ -64,9 +64,9 @@ pub struct Backfill {
     pub commits: usize,
     /// The sessions that are not imported, by client.
     pub sessions: Vec<Held>,
-    /// What became of all transcripts of each client that has some.
+    /// The account of all transcripts of each client that has some.
     pub accounts: Vec<Account>,
-    /// How long the import takes, in seconds, at the measured rates.
+    /// The duration of the import at the measured rates, in seconds.
     pub seconds: u64,
 }
 
@@ -75,7 +75,7 @@ pub struct Backfill {
 pub struct Held {
     /// The client.
     pub client: Client,
-    /// How many transcripts grew since they were read last, or were never read.
+    /// The number of transcripts that were never read, or have grown since they were last read.
     pub transcripts: usize,
     /// How many bytes of these transcripts are not read yet.
     pub bytes: u64,
@@ -96,10 +96,12 @@ pub struct Output {
     pub next: Vec<String>,
 }
 
-/// Returns what would be written and what can be imported. Changes nothing and does not register the project.
+/// Returns the changes that would be made, and the history that can be imported. Changes nothing and does not register
+/// the project.
 ///
-/// `scope` says which projects to capture. If it is `None`, the user's earlier choice applies; if the user never chose,
-/// all projects are captured. `reading` names the tools that the user may let agents call without asking.
+/// `scope` says which projects to capture. If it is `None`, the user's earlier choice applies. If the user never chose,
+/// all projects are captured. `reading` contains the names of the tools that the user may let agents call without
+/// asking.
 ///
 /// # Errors
 ///
@@ -163,8 +165,7 @@ pub fn unused_keys(engine: &Engine) -> Vec<UnusedKey> {
     providers.map(|providers| sources.unused_keys(&providers)).unwrap_or_default()
 }
 
-/// Returns the quoted paths of what the first call that stores something will create. The project must have no store
-/// yet.
+/// Returns the quoted paths that will be created when something is first stored. The project must have no store yet.
 pub fn first_call_makes(engine: &Engine, project: &SeenProject) -> Vec<String> {
     let data_dir = &engine.config().data_dir;
     let id = project.repository.as_ref().map(|repository| repository.common_dir().join(identity::FILE));
@@ -173,8 +174,8 @@ pub fn first_call_makes(engine: &Engine, project: &SeenProject) -> Vec<String> {
     kept.map(|path| format!("`{}`", quoted(path.display()))).chain([store]).collect()
 }
 
-/// Writes the prepared changes, and records the previous content of each file. What the plan offers is written if the
-/// user wants it: then it was moved to the changes.
+/// Writes the prepared changes, and records the previous content of each file. If the user accepted the offers of the
+/// plan, they were moved to its changes, and are written too.
 pub fn apply(engine: &Engine, prepared: &Prepared) -> Result<Output> {
     let Applied { written, mut findings } = clients::apply(&prepared.plan.changes, &record(engine))?;
     findings.extend(prepared.plan.findings.iter().cloned());
@@ -201,7 +202,7 @@ pub async fn choose_project(engine: &Engine, caller: &WritingCaller, prepared: &
 }
 
 /// Starts to follow new commits, unless they are followed already. This does not store commits that branches already
-/// contain or that were made while the project was not captured; `tiro import git` stores those.
+/// contain or that were made while the project was not captured. `tiro import git` stores those commits.
 ///
 /// Errors if the project's store can't be opened or written.
 pub async fn follow_commits(engine: &Engine, caller: &WritingCaller, prepared: &Prepared) -> Result<()> {
@@ -219,7 +220,7 @@ pub async fn follow_commits(engine: &Engine, caller: &WritingCaller, prepared: &
     follow_from(&intake, &tips).await
 }
 
-/// What is set up for projects other than the one in the working directory.
+/// The setup of projects other than the project in the working directory.
 #[derive(Debug, Default, Serialize)]
 pub struct Others {
     /// The hooks in other repositories.
@@ -228,7 +229,7 @@ pub struct Others {
     pub projects: Vec<PathBuf>,
 }
 
-/// Returns what is set up for other projects.
+/// Returns the setup of other projects.
 pub async fn others(engine: &Engine, caller: &Caller) -> Result<Others> {
     let mut hooks = clients::hooks(&record(engine), &repositories(engine, caller).await)?;
     let here = caller.look(engine).await.ok();
@@ -245,8 +246,8 @@ pub async fn others(engine: &Engine, caller: &Caller) -> Result<Others> {
     Ok(Others { hooks, projects })
 }
 
-/// Removes everything that setup ever wrote, except what `others` need. The hooks in `others` stay. The clients
-/// stay set up if other projects are chosen to be captured.
+/// Removes everything that setup ever wrote, except the parts that `others` need. The hooks in `others` stay. The
+/// clients stay set up if other projects are chosen to be captured.
 pub async fn remove(engine: &Engine, caller: &Caller, others: &Others) -> Result<Removed> {
     let data_dir = &engine.config().data_dir;
     let keep = clients::Keep { clients: !others.projects.is_empty(), hooks: others.hooks.clone() };
@@ -264,12 +265,12 @@ pub async fn remove(engine: &Engine, caller: &Caller, others: &Others) -> Result
     Ok(removed)
 }
 
-/// Returns files that setup changed and that no longer exist.
+/// Returns findings about files that setup changed and that no longer exist.
 pub async fn lost(engine: &Engine, caller: &Caller) -> Result<Vec<clients::Finding>> {
     clients::lost(&record(engine), &repositories(engine, caller).await)
 }
 
-/// Returns the programs that our entries start: those of the clients, and of the hooks of all known repositories.
+/// Returns the programs that our entries start, in the files of the clients and in the hooks of all known repositories.
 pub async fn written(engine: &Engine, caller: &Caller) -> Result<Vec<clients::ConfiguredProgram>> {
     Ok(clients::written(
         known_clients(engine.config().clients.as_ref())?,
@@ -277,7 +278,7 @@ pub async fn written(engine: &Engine, caller: &Caller) -> Result<Vec<clients::Co
     ))
 }
 
-/// Returns whether the only thing to change in the file at `path` is that `program` would be started by another path.
+/// Returns whether only one thing would change in the file at `path`: `program` would be started by another path.
 pub async fn differs_by_path(engine: &Engine, caller: &Caller, path: &Path, program: &Path) -> bool {
     let project = caller.look(engine).await.ok();
     let repository = project.as_ref().and_then(|project| project.repository.as_deref());
@@ -307,7 +308,7 @@ pub fn retention(engine: &Engine) -> Option<Retention> {
 ///
 /// # Errors
 ///
-/// If the record of the set-up can't be written.
+/// An error if the record of the setup can't be written.
 pub fn keep_transcripts(engine: &Engine) -> Result<Applied> {
     retention::raise(known_clients(engine.config().clients.as_ref())?, &record(engine))
 }
@@ -319,7 +320,7 @@ fn record(engine: &Engine) -> PathBuf {
 
 /// Returns the registered repositories that exist, and the repository of the working directory.
 async fn repositories(engine: &Engine, caller: &Caller) -> Vec<GitPlace> {
-    // An unreadable registry is treated as an empty one.
+    // An unreadable registry is treated as an empty registry.
     let rows = match engine.existing_installation().await {
         Ok(Some(installation)) => installation.registry.all().await.unwrap_or_default(),
         _ => Vec::new(),
@@ -383,7 +384,7 @@ async fn backfill(engine: &Engine, caller: &Caller, project: &SeenProject) -> Re
 }
 
 impl Prepared {
-    /// Returns whether anything would change. If so, the user has to confirm it.
+    /// Returns whether anything would change. In this case, the user has to confirm it.
     pub fn is_new(&self) -> bool {
         let is_chosen = self.scope == Scope::Machine || self.project.is_none() || self.is_chosen;
         !self.plan.changes.is_empty()
@@ -391,7 +392,7 @@ impl Prepared {
             || !is_chosen
     }
 
-    /// Makes the offers of the plan a part of its changes.
+    /// Adds the offers of the plan to its changes.
     pub fn accept_offers(&mut self) {
         self.plan.changes.append(&mut self.plan.offers);
     }
@@ -406,7 +407,8 @@ impl Prepared {
         }
     }
 
-    /// Returns how long Claude Code keeps transcripts, if it deletes them so early that it is worth an offer.
+    /// Returns how long Claude Code keeps transcripts, if it deletes them so early that Tiro offers to keep them
+    /// longer.
     pub fn short_retention(&self) -> Option<&Retention> {
         self.retention.as_ref().filter(|retention| retention.is_short())
     }

@@ -41,14 +41,15 @@ impl Prepared {
         text
     }
 
-    /// Returns what the user must know of the deletion of transcripts, as text; empty if there is nothing.
+    /// Returns a text about the deletion of transcripts that the user must know. Returns an empty text if there is
+    /// nothing to say.
     fn retention_text(&self) -> String {
         self.short_retention().map_or_else(String::new, |retention| {
             format!("{}. Tiro can set `{SETTING}` to {OFFERED} (ten years).\n", retention.text())
         })
     }
 
-    /// Returns what to do next.
+    /// Returns the next steps for the user.
     pub(super) fn next(&self) -> Vec<String> {
         let is_found = |client| self.plan.found.contains(&client);
         let names: Vec<&str> = self
@@ -107,7 +108,7 @@ impl Prepared {
 }
 
 impl Backfill {
-    /// Returns how to import the history later, for a user who declines now.
+    /// Returns instructions for importing the history later, for a user who declines now.
     pub fn declined(&self) -> String {
         let mut commands = Vec::new();
         if self.commits > 0 {

@@ -1,4 +1,4 @@
-//! Reports what the project's memory holds, how it is used, and what it costs.
+//! Reports the content of the project's memory, its use, and its cost.
 
 mod threads;
 
@@ -42,7 +42,7 @@ pub struct Output {
     pub owner_memories: i64,
     /// The vector space of the embedding model; absent if none is installed.
     pub embedder: Option<String>,
-    /// How many commits were made since the first session began.
+    /// The number of commits that were made since the first session began.
     pub commits_since_sessions: i64,
     /// How many of these commits are linked to a session.
     pub commits_linked: i64,
@@ -53,7 +53,7 @@ pub struct Output {
     /// `sessions_linked` divided by `sessions_committed`; absent if the latter is 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub join_rate: Option<f64>,
-    /// How many tool outputs were so similar to an earlier one that they were only counted.
+    /// The number of tool outputs that were only counted, because they were very similar to an earlier output.
     pub repeats: i64,
     /// Memories stored in the last seven days.
     pub stored_lately: i64,
@@ -65,27 +65,28 @@ pub struct Output {
     pub summaries: Vec<Level>,
     /// The cache of answers.
     pub cache: Cache,
-    /// The queue of summaries that a provider is to make.
+    /// The queue of summaries that a provider will write.
     pub queue: Queue,
     /// Calls and latencies of each tool.
     pub tools: Vec<ToolUse>,
     /// The threads with assistants, the latest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub threads: Vec<ThreadUse>,
-    /// What models cost, by day and provider, in all projects.
+    /// The cost of models by day and provider, in all projects.
     pub spending: Vec<spending::Day>,
 }
 
-/// The tokens of contexts, compared with the tokens of the whole conversations. Calls of all processes are included.
+/// The number of tokens of contexts, compared with the tokens of the whole conversations. Calls of all processes are
+/// included.
 #[derive(Debug, Serialize)]
 pub struct Contexts {
-    /// How many contexts of a single conversation were returned, including cached ones.
+    /// The number of returned contexts of a single conversation, including cached ones.
     pub answers: i64,
     /// The sum of the tokens (o200k) of those conversations. A conversation counts once for each of its contexts.
     pub conversation_tokens: i64,
     /// The tokens of the answers.
     pub sent_tokens: i64,
-    /// The share of tokens saved; absent if there was no answer, below 0 if the answers were longer than the
+    /// The share of tokens saved. Absent if there was no answer. It is below 0 if the answers were longer than the
     /// conversations.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub saved: Option<f64>,
@@ -98,13 +99,13 @@ pub struct TierUse {
     pub tier: String,
     /// How many.
     pub segments: i64,
-    /// How many of the segments have the summary that their tier shows. The recent tier shows messages, so all its
+    /// The number of segments that have the summary that their tier shows. The recent tier shows messages, so all its
     /// segments are counted.
     pub summarised: i64,
     /// The tokens of the messages of the summarised segments (o200k).
     pub tokens: i64,
-    /// The tokens shown for the summarised segments: those of their summaries, or in the recent tier those of their
-    /// messages.
+    /// The number of tokens shown for the summarised segments. These are the tokens of their summaries, or in the
+    /// recent tier the tokens of their messages.
     pub shown_tokens: i64,
     /// The share of `tokens` saved, from 0 to 1.
     pub saved: f64,
@@ -121,7 +122,7 @@ pub struct Level {
     pub summaries: i64,
     /// Their tokens (o200k).
     pub tokens: i64,
-    /// The tokens of the messages that they summarise.
+    /// The number of tokens of the messages that were summarised.
     pub source_tokens: i64,
     /// The share of `source_tokens` saved, from 0 to 1.
     pub saved: f64,
@@ -156,7 +157,7 @@ pub struct Queue {
     pub failed: i64,
 }
 
-/// How a tool was used. Calls of all processes are included.
+/// The use of a tool. Calls of all processes are included.
 #[derive(Debug, Serialize)]
 pub struct ToolUse {
     /// The tool.
@@ -182,7 +183,7 @@ pub struct KindCount {
     pub tokens: i64,
 }
 
-/// Returns the counts; changes nothing. Loads the embedding model to report its vector space.
+/// Returns the counts and changes nothing. Loads the embedding model to report its vector space.
 pub async fn run(engine: &Engine, caller: &Caller) -> Result<Output> {
     let project = caller.project(engine).await?;
     let owners = &engine.installation().await?.registry;
@@ -257,12 +258,12 @@ fn level(count: LevelCount) -> Level {
     Level { level: level.to_string(), provider, summaries, tokens, source_tokens, saved }
 }
 
-/// Returns the share of `whole` that is saved if `part` replaces it.
+/// Returns the share of `whole` that is saved if `part` replaces `whole`.
 fn share(part: i64, whole: i64) -> f64 {
     1.0 - part as f64 / whole.max(1) as f64
 }
 
-/// Sums up `segments` by tier. They must be ordered by session and position.
+/// Sums up `segments` by tier. `segments` must be ordered by session and position.
 fn tier_use(tiers: &Tiers, segments: &[SummarisedSegment]) -> Vec<TierUse> {
     let mut used: Vec<TierUse> = [Tier::Recent, Tier::Medium, Tier::Long, Tier::Ancient]
         .map(|tier| TierUse {
@@ -299,7 +300,7 @@ fn tier_use(tiers: &Tiers, segments: &[SummarisedSegment]) -> Vec<TierUse> {
     used
 }
 
-/// Sums up `measurements` by tool. They must be ordered by name and bucket.
+/// Sums up `measurements` by tool. `measurements` must be ordered by name and bucket.
 fn tool_use(measurements: &[Measurement]) -> Vec<ToolUse> {
     let by_name = measurements.chunk_by(|one, other| one.name == other.name);
     let summed = by_name.map(|buckets| {
@@ -388,7 +389,7 @@ impl Output {
         text
     }
 
-    /// Returns text that says how many tokens summaries save: a line for each tier, and a line for each level and
+    /// Returns a text about the tokens that summaries save. It has a line for each tier, and a line for each level and
     /// provider.
     fn savings_text(&self) -> String {
         let mut text = String::new();

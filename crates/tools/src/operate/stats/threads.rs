@@ -1,4 +1,4 @@
-//! What threads with assistants sent, saved and cost.
+//! The use of threads with assistants: sent tokens, saved tokens, and cost.
 
 use serde::Serialize;
 
@@ -6,10 +6,10 @@ use tiro_base::humanize::thousands;
 use tiro_base::money::Money;
 use tiro_store::ThreadRow;
 
-/// How many threads the text lists. Arbitrary.
+/// The maximum number of threads that the text lists. Arbitrary.
 const LISTED: usize = 10;
 
-/// A thread with what it sent, saved and cost.
+/// The use of a thread: sent tokens, saved tokens, and cost.
 #[derive(Debug, Serialize)]
 pub struct ThreadUse {
     /// The session.
@@ -18,14 +18,15 @@ pub struct ThreadUse {
     pub assistant: String,
     /// How many turns it has.
     pub turns: u32,
-    /// The tokens that its turns added to its prompts (o200k).
+    /// The number of tokens that the turns added to the prompts (o200k).
     pub appended: u64,
-    /// The tokens that they would have added if every turn had sent all its files whole.
+    /// The number of tokens that the turns would have added if every turn had sent all its files whole.
     pub whole: u64,
-    /// The share of `whole` that was saved, from 0 to 1; absent if `whole` is 0.
+    /// The share of `whole` that was saved, from 0 to 1. Absent if `whole` is 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub saved: Option<f64>,
-    /// The tokens that the provider counted as sent, and those of them that it read from its cache.
+    /// The number of tokens that the provider counted as sent. `cached` is the number of them that it read from its
+    /// cache.
     pub input: u64,
     /// See `input`.
     pub cached: u64,
@@ -50,7 +51,7 @@ pub fn uses(rows: &[ThreadRow]) -> Vec<ThreadUse> {
     rows.iter().map(of).collect()
 }
 
-/// Returns the table of the threads; empty if there are none.
+/// Returns the table of the threads. Returns an empty text if there are none.
 pub fn table(threads: &[ThreadUse]) -> String {
     if threads.is_empty() {
         return String::new();

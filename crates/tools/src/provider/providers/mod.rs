@@ -1,5 +1,5 @@
-//! Lists the providers of language models, and says what leaves the machine for each. Adds, changes, tests and removes
-//! providers.
+//! Lists the providers of language models, and the data that leaves the machine for each. Adds, changes, tests and
+//! removes providers.
 
 mod text;
 
@@ -20,7 +20,7 @@ use tiro_store::{Matter, Purpose, Sources};
 /// The longest time that a test request may take.
 const TRIAL: Duration = Duration::from_secs(60);
 
-/// The most tokens of the answer to a test request. Reasoning models spend tokens before they answer.
+/// The maximum number of tokens of the answer to a test request. Reasoning models spend tokens before they answer.
 const TRIAL_OUTPUT: usize = 512;
 
 /// The answer of `tiro provider list` and `show`.
@@ -32,9 +32,9 @@ pub struct Output {
     pub default: String,
     /// The provider that is asked if the default fails.
     pub fallback: String,
-    /// The provider that makes summaries with the present configuration; `None` if summaries are made without a model.
+    /// The provider that makes summaries with the present configuration. `None` if summaries are made without a model.
     pub summaries: Option<String>,
-    /// What embeds prose and what embeds code with the present configuration: providers, or models on this machine.
+    /// The providers or models on this machine that embed prose and code with the present configuration.
     pub embeddings: [String; 2],
     /// Providers that are configured for summaries but can't be asked, each with the reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -68,13 +68,13 @@ pub struct Shown {
     pub uses: Vec<Use>,
     /// Whether it may search the memory while it is consulted.
     pub memory: bool,
-    /// Where its key is stored, and whether it can be read; never the key.
+    /// The place where the key is stored, and whether the key can be read. The key itself is never shown.
     pub key: String,
     /// Its own spending limits.
     pub limits: String,
-    /// What is sent from this machine to it.
+    /// The data that is sent from this machine to the provider.
     pub discloses: String,
-    /// Where it is configured: in the file, or by environment variables.
+    /// The place where the provider is configured: the file or environment variables.
     pub origin: config::Origin,
 }
 
@@ -110,13 +110,13 @@ pub struct Tested {
     pub output: u64,
     /// The cost in US dollars.
     pub cost: f64,
-    /// How many tokens were sent to which provider, at what cost.
+    /// The number of tokens that were sent to each provider, and the cost.
     pub disclosure: String,
     /// The providers that were asked before this one and failed, each with the reason.
     pub notices: Vec<String>,
 }
 
-/// Returns every provider, or the one called `name`; changes nothing and sends no request.
+/// Returns every provider, or the one called `name`. Changes nothing and sends no request.
 pub async fn show(engine: &Engine, name: Option<&str>, is_brief: bool) -> Result<Output> {
     let (options, mut providers) = read(engine)?;
     let name = name.map(|name| configured_name(&providers, name).0);
@@ -197,8 +197,8 @@ pub fn set(
         ))
         .hint("openai, openai-responses, anthropic, gemini, ollama, llamacpp, lmstudio, vllm or openai-compatible"));
     }
-    // The first provider that may make summaries becomes the default. Summaries may be allowed by `change` or by the
-    // service's defaults.
+    // The first provider that may make summaries becomes the default. Either `change` or the service's defaults may
+    // allow summaries.
     let is_named =
         |name: &String| named(&before, name).is_some_and(|each| each.uses.contains(&Use::Summarize));
     let is_first = ![&options.default_provider, &options.fallback_provider].into_iter().any(is_named);
@@ -245,7 +245,7 @@ pub fn remove(engine: &Engine, name: &str) -> Result<Changed> {
 }
 
 /// Sends a short text without any memory to the provider called `name`. If `name` is `None`, sends it to the provider
-/// that makes summaries. The request has the configured temperature, so a model that refuses this temperature fails the
+/// that makes summaries. The request has the configured temperature. So a model that refuses this temperature fails the
 /// test.
 pub async fn test(engine: &Engine, caller: &Caller, name: Option<&str>) -> Result<Tested> {
     let (temperature, usual_temperature) = engine.config().options.temperatures();
@@ -264,7 +264,7 @@ pub async fn test(engine: &Engine, caller: &Caller, name: Option<&str>) -> Resul
             let (options, providers) = read(engine)?;
             let (name, _) = configured_name(&providers, name);
             let found = find(providers, &name)?;
-            // A provider that only embeds has a model that writes no text.
+            // If a provider only embeds, its model writes no text.
             let request = match found.uses[..] {
                 [Use::Embed] => Request::embedding(["ready".to_owned()]),
                 _ => request,
@@ -293,7 +293,7 @@ pub async fn test(engine: &Engine, caller: &Caller, name: Option<&str>) -> Resul
     })
 }
 
-/// Returns in words what embeds texts of `content`.
+/// Returns a text that names the provider or model that embeds texts of `content`.
 fn embeds(engine: &Engine, options: &Options, content: Content) -> String {
     match engine.config().sources.encoding(options, content) {
         Ok(Encoding::Local(name)) => match engine.model(name.as_deref()) {
@@ -313,8 +313,8 @@ pub fn read(engine: &Engine) -> Result<(Options, Vec<Configured>)> {
     Ok((options, providers))
 }
 
-/// Returns the configured name of the provider that the user calls `name`, or the name that it would be configured
-/// under. If this differs from `name`, also returns a notice.
+/// Returns the configured name of the provider that the user calls `name`. If it is not configured, returns the name
+/// under which it would be configured. If this name differs from `name`, also returns a notice.
 pub fn configured_name(providers: &[Configured], name: &str) -> (String, Option<String>) {
     if providers.iter().any(|each| each.provider.name == name) {
         return (name.to_owned(), None);
@@ -378,7 +378,7 @@ fn key(key: &Key) -> String {
     }
 }
 
-/// Returns what is sent from this machine to a provider, as text.
+/// Returns a text about the data that is sent from this machine to a provider.
 fn discloses(configured: &Configured, options: &Options) -> String {
     if configured.is_local() {
         return "nothing: it is on this machine".into();

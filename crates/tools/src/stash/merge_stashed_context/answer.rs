@@ -1,4 +1,5 @@
-//! Makes the answer: as many segments as fit, in their original order, and what became of the others.
+//! Makes the answer. It contains as many segments as fit, in their original order, and says what was done with the
+//! others.
 
 use std::collections::{HashMap, HashSet};
 
@@ -109,11 +110,11 @@ fn is_zero(bytes: &usize) -> bool {
 pub(super) struct Merging {
     /// The segments, the most important first.
     pub segments: Vec<Memory>,
-    /// What to show of them.
+    /// The parts of the segments to show.
     pub plan: Plan,
-    /// The bytes at which to continue a segment, by its id.
+    /// The byte at which to continue a segment, keyed by the id of the segment.
     pub begins: HashMap<String, usize>,
-    /// The most tokens of the answer, in each form that the caller reads.
+    /// The maximum number of tokens of the answer, in each form that the caller reads.
     pub max_tokens: usize,
     /// The forms in which the caller reads the answer.
     pub form: Form,
@@ -126,7 +127,7 @@ pub(super) struct Merging {
 }
 
 impl Merging {
-    /// Returns what is left without the segments called `ids`, which were forgotten meanwhile.
+    /// Returns this value without the segments called `ids`, which were forgotten in the meantime.
     pub fn without(mut self, ids: &[String]) -> Merging {
         self.segments.retain(|segment| !ids.contains(&segment.id.to_string()));
         self.plan = merge::plan(&self.segments);
@@ -144,7 +145,8 @@ impl Output {
         self.rendered.clone()
     }
 
-    /// Returns the ids of the segments that the answer shows to their end, and of those it shows in another's text.
+    /// Returns the ids of the segments that the answer shows to their end, and of those that it shows in another
+    /// segment's text.
     pub(super) fn brought_back(&self) -> HashSet<String> {
         let whole = self.segments.iter().filter(|segment| !segment.is_part).map(|segment| segment.id.clone());
         let mut back: HashSet<String> = whole.collect();
@@ -157,8 +159,8 @@ impl Output {
     }
 }
 
-/// Returns the answer. Segments are taken in the order given as long as they fit; one that doesn't fit is left out, and
-/// smaller ones after it may still fit. If none fits, the first is shown in part.
+/// Returns the answer. Segments are taken in the order given, as long as they fit. A segment that doesn't fit is left
+/// out, and smaller ones after it may still fit. If none fits, the first is shown in part.
 pub(super) fn fit(merging: &Merging) -> Output {
     let order = &merging.plan.shown;
     let all: Vec<Merged> = order.iter().map(|(place, overlap)| merging.shown(*place, *overlap)).collect();
@@ -205,19 +207,19 @@ fn in_part(merging: &Merging, mut all: Vec<Merged>, first: usize) -> Output {
         if output.tokens_used <= merging.max_tokens {
             return output;
         }
-        // In JSON, a text may have more tokens than by itself.
+        // In JSON, a text may have more tokens than alone.
         room = room * 9 / 10;
     }
     all[first].text = whole;
     answer(merging, &all, &[])
 }
 
-/// Returns about how many tokens a segment takes in the answer.
+/// Returns the approximate number of tokens that a segment takes in the answer.
 fn cost(form: Form, segment: &Merged) -> usize {
     Answer::cost(form, &segment.lines(), segment) + 2
 }
 
-/// Returns the answer that shows the segments `taken` of `all`, which have the order of the plan.
+/// Returns the answer that shows the segments `taken` of `all`. `all` is in the order of the plan.
 fn answer(merging: &Merging, all: &[Merged], taken: &[usize]) -> Output {
     let is_taken = |number: &usize| taken.contains(number);
     let segments: Vec<Merged> = (0..all.len()).filter(is_taken).map(|number| all[number].clone()).collect();
@@ -254,7 +256,7 @@ fn answer(merging: &Merging, all: &[Merged], taken: &[usize]) -> Output {
 }
 
 impl Merging {
-    /// Returns the segment at `place`, whose first `overlap` bytes the segment before ends with.
+    /// Returns the segment with the index `place`. Its first `overlap` bytes repeat the end of the segment before it.
     fn shown(&self, place: usize, overlap: usize) -> Merged {
         let segment = &self.segments[place];
         let id = segment.id.to_string();

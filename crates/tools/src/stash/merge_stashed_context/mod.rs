@@ -1,5 +1,5 @@
-//! Brings segments back: returns their full texts in their original order, and ends the holding out of messages from the
-//! contexts of their sessions.
+//! Brings segments back: returns their full texts in their original order. Stashed messages are no longer left out of
+//! the contexts of their sessions.
 
 mod answer;
 
@@ -29,11 +29,11 @@ pub const TITLE: &str = "Bring back stashed context";
 pub const DESCRIPTION: &str = "Returns stashed segments in full, in their original order, without repetitions; \
     messages return to their session's assembled context. For previews use retrieve_stashed_context.";
 
-/// The least tokens of an answer.
+/// The minimum number of tokens of an answer.
 const LEAST: usize = 300;
-/// The most tokens of an answer: clients cut off tool results after 25,000.
+/// The maximum number of tokens of an answer, because clients cut off tool results after 25,000 tokens.
 const MOST: usize = 20_000;
-/// The most segments of a call. Arbitrary: more than fit into an answer.
+/// The maximum number of segments of a call. Arbitrary: more than fit into an answer.
 const MOST_SEGMENTS: usize = 1_000;
 
 /// The arguments of the call.
@@ -54,7 +54,7 @@ pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<
     merge(engine, caller, &args.segment_ids, args.keep.unwrap_or(true), max_tokens, clamped).await
 }
 
-/// Like [`run`], but without a limit of tokens, for people.
+/// Does the same as [`run`], but without a limit of tokens. This is for people.
 pub async fn restore(engine: &Engine, caller: &WritingCaller, ids: &[String], keep: bool) -> Result<Output> {
     merge(engine, caller, ids, keep, usize::MAX, None).await
 }
@@ -103,13 +103,14 @@ async fn merge(
     })
     .await?;
 
-    // What is brought back is what the answer shows to its end, and what it shows in another segment's text.
+    // The segments that are brought back are those that the answer shows to their end, and those that it shows in
+    // another segment's text.
     let back = output.brought_back();
     let back: Vec<MemoryId> = ids.into_iter().filter(|id| back.contains(&id.to_string())).collect();
     let living = project.store.unstash(&project.scope, &back, keep).await?;
     let gone: Vec<&MemoryId> = back.iter().filter(|id| !living.contains(id)).collect();
     if !gone.is_empty() {
-        // A segment may be forgotten while it is merged; then its text is not shown.
+        // If a segment was forgotten during the merge, its text is not shown.
         let left: Vec<String> = gone.iter().map(|id| id.to_string()).collect();
         let merging = merging.without(&left);
         output = blocking(move || answer::fit(&merging)).await?;
@@ -118,8 +119,8 @@ async fn merge(
     Ok(output)
 }
 
-/// Divides names such as `m123@4096`, which continue a segment that did not fit as a whole, into names and the bytes at
-/// which to continue.
+/// Divides names such as `m123@4096` into the name and the byte. Such a name continues a segment, at this byte, that
+/// did not fit as a whole.
 fn continued(names: &[String]) -> Result<(Vec<String>, HashMap<String, usize>)> {
     let mut begins = HashMap::new();
     let mut plain = Vec::with_capacity(names.len());
@@ -142,7 +143,8 @@ fn continued(names: &[String]) -> Result<(Vec<String>, HashMap<String, usize>)> 
 
 /// Returns the segments called `ids`, in this order.
 ///
-/// Errors with [`NotFound`](tiro_base::error::Kind::NotFound) if one of them is no living memory, or not in the stash.
+/// Errors with [`NotFound`](tiro_base::error::Kind::NotFound) if one of them is not a living memory, or is not in the
+/// stash.
 async fn read(engine: &Engine, caller: &Caller, ids: &[MemoryId]) -> Result<Vec<Memory>> {
     let project = caller.project(engine).await?;
     let (store, scope) = (project.store.as_ref(), &project.scope);

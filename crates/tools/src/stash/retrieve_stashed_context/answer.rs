@@ -1,4 +1,4 @@
-//! Makes the answer, which never has more than [`LONGEST`] tokens in a form that the caller reads.
+//! Makes the answer, which has at most [`LONGEST`] tokens in each form that the caller reads.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -11,7 +11,7 @@ use tiro_base::error::partial;
 use tiro_base::humanize::{counted, thousands};
 use tiro_host::caller::Form;
 
-/// The most tokens (o200k) of an answer: clients cut off tool results after 25,000.
+/// The maximum number of tokens (o200k) of an answer, because clients cut off tool results after 25,000 tokens.
 const LONGEST: usize = 20_000;
 
 /// The answer of the call.

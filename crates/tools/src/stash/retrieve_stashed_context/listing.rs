@@ -1,4 +1,4 @@
-//! Lists the stash by topic and session, so that a new session learns what is there.
+//! Lists the stash by topic and session, so that a new session can see its content.
 
 use super::FoundSegments;
 use super::answer::{Example, Group};
@@ -11,11 +11,11 @@ use tiro_base::times::show_time;
 use tiro_host::project::OpenProject;
 use tiro_store::{StashGroup, StashPage};
 
-/// The groups of a page.
+/// The number of groups on a page.
 const GROUPS: usize = 20;
-/// The segments of each group that a page names.
+/// The number of segments of each group that a page names.
 const NAMED: usize = 3;
-/// The most tokens of the beginning of a text.
+/// The maximum number of tokens of the beginning of a text.
 const BEGINNING: usize = 20;
 
 /// Returns a page of the stash, beginning at `cursor`.

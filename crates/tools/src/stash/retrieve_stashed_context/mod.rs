@@ -1,4 +1,4 @@
-//! Finds segments in the stash by meaning, follows their references, or lists what the stash holds.
+//! Finds segments in the stash by meaning, follows their references, or lists the content of the stash.
 
 mod answer;
 mod listing;
@@ -44,22 +44,22 @@ pub const DESCRIPTION: &str = "Finds stashed context of any session by meaning; 
 /// The most hits of a call.
 const MOST: usize = 50;
 
-/// The longest time that a call waits until the idle worker has stashed what contexts left out. Arbitrary: it takes some
-/// hundredths of it.
+/// The longest time that a call waits until the idle worker has stashed the messages that contexts left out. Arbitrary:
+/// this takes some hundredths of the time.
 const STASHING: Duration = Duration::from_secs(2);
 
-/// The notice of a call that did not wait any longer.
+/// The notice of a call that stopped waiting.
 const UNSTASHED: &str = "what the last context had no room for may be missing: ask again";
-/// How many of the most relevant segments are weighed by their ages too, unless a call wants many. The ages together have a
-/// tenth of the weight, so they lift no segment from behind these.
+/// The number of the most relevant segments whose ages are counted too. The number is higher if a call wants many
+/// segments. The two ages together have a tenth of the weight, so they would not lift further segments among the best.
 const WEIGHED: usize = 60;
-/// The most steps that references are followed.
+/// The maximum number of steps for which references are followed.
 const MOST_HOPS: usize = 5;
-/// The most segments of a walk along references.
+/// The maximum number of segments that are found along references.
 const MOST_WALKED: usize = 50;
-/// The most references that a preview lists on each side.
+/// The maximum number of references that a preview lists on each side.
 const MOST_REFERENCES: usize = 8;
-/// The most bytes of a hint that are searched for.
+/// The maximum number of bytes of a hint that are searched for.
 const LONGEST_HINT: usize = 1_500;
 
 /// The arguments of the call.
@@ -120,7 +120,7 @@ pub struct Filters {
     pub source: Option<String>,
 }
 
-/// What a call found, before it is fitted into an answer.
+/// The result of a call, before it is fitted into an answer.
 #[derive(Clone, Debug, Default)]
 struct FoundSegments {
     /// The segments found.
@@ -129,9 +129,9 @@ struct FoundSegments {
     groups: Vec<Group>,
     /// Whether the call lists the stash.
     lists: bool,
-    /// How many segments were found, or are in the stash.
+    /// The number of segments that were found, or that are in the stash.
     total: usize,
-    /// The tokens of the segments of a list.
+    /// The number of tokens of the listed segments.
     tokens: i64,
     /// How many groups come before the page.
     offset: usize,
@@ -139,7 +139,7 @@ struct FoundSegments {
     has_more: bool,
     /// How many chunks have no embedding.
     pending: usize,
-    /// Whether the text mentions that.
+    /// Whether the text mentions the number of pending chunks.
     says_pending: bool,
     /// Notices.
     notices: Vec<String>,
@@ -152,7 +152,7 @@ impl FoundSegments {
     }
 }
 
-/// Searches the stash, walks along references, or lists the stash.
+/// Searches the stash, follows references, or lists the stash.
 pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
     let top_k = args.top_k.unwrap_or(5);
     if !(1..=MOST).contains(&top_k) {
@@ -190,8 +190,8 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     tiro_host::summaries::messages::blocking(move || answer::fit(found, form, &secret)).await
 }
 
-/// Returns the text to search for: the query, then the hints. One text is enough, since the search weighs its words by
-/// their rarity, and an embedding of several sentences lies between theirs.
+/// Returns the text to search for: the query, then the hints. A single text is enough, because the search weights its
+/// words by their rarity, and an embedding of several sentences lies between their embeddings.
 fn asked(args: &Args) -> String {
     let hints = [&args.query, &args.task, &args.recent, &args.file];
     let hints = hints.into_iter().flatten().map(|hint| hint.trim()).filter(|hint| !hint.is_empty());
@@ -222,7 +222,7 @@ fn conditions(project: &OpenProject, filters: Filters) -> Result<(Filter, Scope)
     Ok((filter, Scope { sessions, ..project.scope.clone() }))
 }
 
-/// Returns the best segments for `query`, at most `top_k`, whose similarity is at least `least`.
+/// Returns the best segments for `query`. They are at most `top_k`, and their similarity is at least `least`.
 async fn search(
     (engine, caller): (&Engine, &Caller),
     project: &OpenProject,
@@ -279,7 +279,7 @@ async fn search(
 }
 
 /// Returns the segments that are reached from `from` along references, in both directions, in at most `hops` steps. The
-/// nearest come first; a circle is walked once.
+/// nearest come first. Each segment is returned only once, even if references form a circle.
 async fn walk(
     engine: &Engine,
     caller: &Caller,
@@ -310,7 +310,7 @@ async fn walk(
     order.truncate(MOST_WALKED);
     found.total = order.len();
     let mut stashed = states(project, order.iter().map(|(_, key)| *key)).await?;
-    // A text that was given to the stash no longer exists once its time is over. A message only left the stash.
+    // A text that was given to the stash no longer exists after it has expired. A message has only left the stash.
     let is_gone = |key: &MemoryKey| {
         stashed.get(key).is_some_and(|segment| segment.is_given && hidden_segments::is_over(segment, engine))
     };
@@ -332,7 +332,7 @@ async fn walk(
     Ok(found)
 }
 
-/// Returns the state in the stash of each of `keys` that is there.
+/// Returns the states of those of `keys` that are in the stash.
 async fn states(
     project: &OpenProject,
     keys: impl Iterator<Item = MemoryKey>,
@@ -350,7 +350,7 @@ async fn link(project: &OpenProject, preview: &mut Preview, key: MemoryKey) -> R
     }
     let to: HashSet<MemoryKey> = store.refers_to(scope, key).await?.into_iter().collect();
     for memory in store.memories(scope, both).await? {
-        // A fact that was extracted from a message is no segment that refers to it.
+        // A fact that was extracted from a message doesn't count as a segment that refers to the message.
         if memory.provenance == tiro_base::memory::Provenance::Derived {
             continue;
         }
