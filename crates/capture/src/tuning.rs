@@ -1,5 +1,6 @@
-//! Tuned numbers of this crate: the time in which it must be found out whether the commits and files that memories name
-//! still exist, and the confidence, from 0 to 1, of each kind of evidence for a link between a commit and a session.
+//! Tuned numbers of this crate. One is the time for finding out whether the commits and files in memories still exist.
+//! The others are for links between commits and sessions, such as the confidence, from 0 to 1, of each kind of
+//! evidence.
 //!
 //! The confidences of links are set by hand. Their order matters more than the values themselves. From strong to weak,
 //! the evidence is: an id that git printed, a call at the time of the commit, lines in the commit, and a changed file

@@ -347,7 +347,7 @@ fn allows(reading: &[String]) -> String {
 }
 
 impl Client {
-    /// Returns the client whose word is `word`, see [`Client::word`].
+    /// Returns the client for the word `word`, which [`Client::word`] returns.
     pub fn of(word: &str) -> Option<Client> {
         [Client::ClaudeCode, Client::Codex, Client::Gemini, Client::Git]
             .into_iter()

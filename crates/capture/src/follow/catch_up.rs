@@ -400,7 +400,7 @@ impl CatchUp<'_> {
         Ok(is_told || self.is_idle())
     }
 
-    /// Counts the stored entries of sessions, and adds notices of what was left out.
+    /// Counts the stored entries of sessions, and adds notices about entries that were left out.
     fn report(&mut self, output: &Imported) {
         self.followed.imported += output.imported;
         if output.too_much > 0 {

@@ -52,8 +52,8 @@ impl Trees {
         (ours, others)
     }
 
-    /// Returns whether a check with the same state of knowledge, `known`, did not prove that `directory` was a work
-    /// tree of `project`.
+    /// Returns whether an earlier check with the same state of knowledge, `known`, failed to prove that `directory` was
+    /// a work tree of `project`.
     pub fn is_unproven(&self, directory: &str, project: &str, known: &str) -> bool {
         self.unproven.get(&format!("{project} {directory}")).is_some_and(|before| before == known)
     }

@@ -17,8 +17,8 @@ use tiro_base::scope::SessionId;
 use tiro_intake::{Intake, session_id};
 use tiro_redact::Redactor;
 
-/// The longest time after the making of a copy to which its entries can be dated, in milliseconds. Some versions of
-/// clients give all copies a new time.
+/// The entries of a copy can have times up to this long after the copy was made, in milliseconds. The reason is that
+/// some versions of clients give all copies a new time.
 const COPYING: Millis = 1000;
 
 /// The state of reading the copy at the beginning of a forked session.
@@ -52,7 +52,7 @@ enum Belongs {
     There { session: String, key: String },
 }
 
-/// The stored content of the sessions of which copies are read.
+/// The stored content of the sessions whose entries were copied.
 #[derive(Default)]
 pub struct Originals {
     sessions: HashMap<String, Original>,

@@ -17,7 +17,8 @@ use tiro_git::{KnownCommit, Repository, Sha, Stop};
 use tiro_intake::ReadIntake;
 use tiro_store::CommitRow;
 
-/// The number of bytes of sessions that are read for one directory, and for all directories together.
+/// The maximum number of bytes of sessions that are read for one directory. The second limit applies to all directories
+/// together.
 const READ: u64 = 64 << 20;
 const READ_OF_ALL: u64 = 256 << 20;
 
