@@ -5,7 +5,7 @@
 //! to the others. The stable part as a whole has a share of the budget, and the messages that answer the question get
 //! the rest. For a smaller budget, the stable part has a smaller share, because the answering messages matter most if
 //! there are few tokens. Tiers alone keep 10% of the evidence in 9% of the tokens. Together with the answering
-//! messages, a context of 4,000 tokens keeps more than 90% (`evals tiers`).
+//! messages, a context of 4,000 tokens keeps more than 90% of the evidence (`evals tiers`).
 
 use crate::tuning::contexts::{AMPLE, FACTS_SHARE, STABLE_SHARE};
 use tiro_base::budget::Budget;

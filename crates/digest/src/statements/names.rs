@@ -49,7 +49,7 @@ pub(super) fn name(tokens: &[Token<'_>], place: usize) -> Option<Value> {
     }
     let mut at = place + 1;
     let mut replaced = Vec::new();
-    // "Switched the queue from Redis to RabbitMQ".
+    // This finds "from" in "Switched the queue from Redis to RabbitMQ".
     let from = (at..tokens.len().min(at + MOVED_WITHIN)).find(|at| tokens[*at].text == "from");
     if verb.starts_with("switch")
         && let Some(old) = from.and_then(|from| named(tokens, from + 1))

@@ -298,8 +298,8 @@ pub(super) fn name(speaker: &str) -> String {
     line
 }
 
-/// Returns a sentence as it is quoted. A missing end mark is replaced by a full stop. If a later message corrected the
-/// sentence, the number of that message is added.
+/// Returns the text that quotes a sentence. A missing end mark is replaced by a full stop. If a later message corrected
+/// the sentence, the number of that message is added.
 pub(super) fn quote(sentence: &Sentence) -> String {
     let text = &sentence.text;
     let is_ended = text

@@ -7,9 +7,9 @@
 /// the limit.
 pub const LEAST_QUALITY: f64 = 0.8;
 
-/// The least number of bits by which the order of words must be likelier in sentences than in shuffled words, and the
-/// number of bits that excludes any doubt. Each pair of neighbouring words that the messages also contain counts as one
-/// bit. Shown by `evals gate`.
+/// How much likelier the order of words must be in sentences than in shuffled words, in bits, and the number of bits
+/// that excludes any doubt. Each pair of neighbouring words that the messages also contain counts as one bit. Shown by
+/// `evals gate`.
 pub const ORDER: (f64, f64) = (0.5, 10.0);
 
 /// In a language other than English, the smallest share of pairs of neighbouring words that the messages must also

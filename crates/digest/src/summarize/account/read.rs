@@ -167,7 +167,7 @@ impl<'a> Account<'a> {
         if source.speaker.is_empty() { source.role.as_str().to_owned() } else { name(source.speaker) }
     }
 
-    /// Returns a sentence as it is quoted. A missing full stop is added.
+    /// Returns the text that quotes a sentence. A missing full stop is added.
     pub(super) fn quote(&self, place: usize, cited: &mut BTreeSet<i64>) -> String {
         cited.insert(self.ordinal(place));
         quote(self.sentence(place))

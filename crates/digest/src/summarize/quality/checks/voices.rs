@@ -21,8 +21,8 @@ const OF_OTHERS: &str = "ask asked asks asking inquire inquired inquires congrat
 
 static OTHERS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| OF_OTHERS.split_whitespace().collect());
 
-/// The largest distance, in passages, from the best support at which a word counts in full, and the factor for words
-/// that are further away. Arbitrary.
+/// A word counts in full if it is at most this many passages away from the best support. For other words, the factor
+/// below applies. Arbitrary.
 const NEAR: usize = 2;
 const FAR: f64 = 0.25;
 
