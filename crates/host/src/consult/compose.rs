@@ -81,8 +81,7 @@ pub(super) fn planned(
     .hint("shorten `instructions` or attach long text as a file; or begin a new `session_id`; or reset this thread with reset_session"))
 }
 
-/// Returns the blocks that are sent for files. For files of which only the changes are sent, also returns the whole
-/// copies.
+/// Returns the blocks that are sent for files. If only the changes of a file are sent, its whole copy is also returned.
 pub(super) async fn file_blocks(
     reader: &Arc<FileReader>,
     project: &OpenProject,

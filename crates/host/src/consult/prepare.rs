@@ -39,7 +39,7 @@ pub struct Prepared {
     pub plan: Plan,
     /// The blocks to record before the question. In a new epoch, these are all blocks, otherwise only the new ones.
     pub blocks: Vec<Block>,
-    /// The whole copies of files of which only the changes are sent.
+    /// Whole copies of the files for which only the changes are sent.
     pub copies: Vec<(ContentHash, String)>,
     /// The paths that callers have named as context so far.
     pub context: Vec<String>,

@@ -1,5 +1,5 @@
-//! Does the work that calls left so that no answer waits for it. This work is extracting facts, closing segments,
-//! making summaries, and stashing messages.
+//! Does the work that calls leave undone, so that no answer waits for it. This work is extracting facts, closing
+//! segments, making summaries, and stashing messages.
 //!
 //! The idle worker does this work as soon as the answer is sent. Commands do some of it at their end, because they have
 //! no idle worker.
