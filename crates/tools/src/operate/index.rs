@@ -104,7 +104,7 @@ pub async fn run(
     Ok(Output { embedded, mended: vectors, indexed: rows, unmended: left, pending })
 }
 
-/// What is known about the process that holds the lease.
+/// Observations about the process that holds the lease.
 #[derive(Default)]
 struct Others {
     left: Option<(usize, u32)>,

@@ -398,7 +398,7 @@ impl Output {
         }
     }
 
-    /// Returns the receipt as lines of text, and before it what the answer lacks.
+    /// Returns the receipt as lines of text. Notices about missing content come first.
     pub fn receipt(&self) -> String {
         format!("{}{}", partial::line(&self.receipt.notices), self.receipt.text().trim_start())
     }

@@ -11,7 +11,7 @@ use tiro_git::Repository;
 use tiro_host::engine::Engine;
 use tiro_host::project::OpenProject;
 
-/// The folders of clients' configurations, relative to the parent of a project's root and to the root itself.
+/// The folders in which clients keep the configuration of a project, relative to the project's root.
 const IN_PROJECT: [&str; 4] = [".", ".claude", ".codex", ".gemini"];
 
 /// Removes the unfinished files of killed processes. Returns the number of files and folders. If `dry_run` is true,
