@@ -70,12 +70,12 @@ pub const EXPLAINED: f64 = 0.9;
 /// is 98.5%. The number itself is arbitrary: two sessions may well work on the same code, but three or more seldom do.
 pub const MANY_WRITERS: usize = 3;
 
-/// The factor for a change outside the commit's work tree, if a session changed the file in the commit's work
-/// tree. Arbitrary: `evals join` gives the same without it.
+/// The factor for a change in another work tree than the commit's, if some session changed the same file in the
+/// commit's. Arbitrary: `evals join` gives the same without it.
 pub const OTHER_TREE: f64 = 0.4;
 
-/// The factor for a change outside the commit's work tree, if no session changed the file in the commit's work
-/// tree. Arbitrary: `evals join` gives the same without it.
+/// The factor for a change in another work tree than the commit's, if no session changed the same file in the
+/// commit's. Arbitrary: `evals join` gives the same without it.
 pub const ONLY_OTHER_TREE: f64 = 0.9;
 
 /// Added to the confidence for each further file of the commit that links the session. Arbitrary.

@@ -91,7 +91,7 @@ pub trait Intake: ReadIntake {
     /// Returns the time of the first tool call that changed a file or made a commit, or `None`.
     async fn first_evidence(&self) -> Result<Option<Millis>>;
 
-    /// Returns the effects of living tool calls between `from` and `until`: the changes of files, and the calls that
+    /// Returns what tool calls did, as far as they are not forgotten, between `from` and `until`: the changes of files, and the calls that
     /// made a commit. The two lists are in order of time.
     async fn work_between(&self, from: Millis, until: Millis) -> Result<(Vec<WriteRow>, Vec<CallRow>)>;
 

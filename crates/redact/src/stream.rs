@@ -16,7 +16,7 @@ pub struct Stream {
     /// The last part of the text that arrived. This part begins at a line end at least [`CONTEXT`] bytes before the
     /// end.
     arrived: String,
-    /// The part of the redacted `arrived` that was returned.
+    /// The redacted form of the part of `arrived` that the caller already has.
     shown: String,
 }
 

@@ -68,8 +68,8 @@ const NEAR_BEST: f64 = 0.6;
 /// statement about a similar thing has fewer of the words that distinguish the two things.
 const LATEST_NEAR_BEST: f64 = 0.75;
 
-/// The addition to a word's weight for its rarity among the statements. Arbitrary: among few statements, rarity says
-/// little.
+/// The addition to a word's weight for its rarity among the statements. The value is arbitrary. It is small because a
+/// word that is rare among few statements is no better sign.
 const RARITY: f64 = 0.5;
 
 /// The maximum number of words after "how many" that may name the counted thing. Arbitrary.

@@ -1,4 +1,4 @@
-//! The caller's open project, and the check that it is still the project on the disk. The check also watches the
+//! The caller's open project, and the check that the disk still has the same project in its place. The check also watches the
 //! repositories around the caller's directory. So it notices when the directory becomes part of another repository.
 
 use std::fs::Metadata;
@@ -21,7 +21,7 @@ pub(super) struct FoundProject {
 }
 
 impl FoundProject {
-    /// Returns whether the project is still the project on the disk. Also returns false if the project's repository
+    /// Returns whether the disk still has this project in its place. Also returns false if the project's repository
     /// could not be read before, but can be read now. If the result is false, closes the project's store.
     pub fn holds(&self, config: &Config, named: Option<&Path>) -> bool {
         let id = &self.project.scope.project;

@@ -23,7 +23,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(5);
 pub enum Task {
     /// Extract facts from the session's new messages, close its segments and make their summaries.
     Digest(SessionId),
-    /// Stash messages of the session for which its context had no room and which no summary covers.
+    /// Stash those messages of the session that no summary covers and that did not fit into its context.
     Stash(SessionId, Vec<MemoryId>),
     /// Store a summary that was made for an answer, under the id that the answer names.
     Keep {

@@ -81,7 +81,7 @@ impl WritingCaller {
         Ok(self.reading.begin(engine).await?.project)
     }
 
-    /// Returns the project if a call has already opened it, and it is still the project on the disk.
+    /// Returns the project if a call has already opened it, and the disk still has the same project.
     pub fn opened_project(&self, engine: &Engine) -> Option<Arc<WritableProject>> {
         self.reading
             .state

@@ -29,8 +29,8 @@ const BOTS: &[&str] = &[
 
 /// Returns whether the memory is a message of an assistant that is longer than one chunk.
 ///
-/// Such an answer has several chunks for its different topics. So the score of its best chunk is the best of many, and
-/// the words around each chunk belong to the same answer.
+/// Such an answer has several chunks, and its best chunk decides its score. So it has more chances than a short message.
+/// The words around each chunk belong to the same answer.
 pub fn is_answer(place: &Neighbour) -> bool {
     place.kind == Kind::Message
         && place.role == Some(Role::Assistant)

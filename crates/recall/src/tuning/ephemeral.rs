@@ -1,4 +1,4 @@
-//! The numbers of the search in the texts of one call.
+//! The tuned numbers for searching the texts of one call.
 //!
 //! Twelve questions about Tiro's own source (`ephemeral/tests.rs`) are too few to distinguish similar values.
 

@@ -78,7 +78,7 @@ pub struct Sent {
     pub memory_count: i64,
     /// The number of times that the request was sent. It is repeated if it fails.
     pub requests: i64,
-    /// The number of tokens that were sent, all times together. While there is no answer, this is an upper bound.
+    /// The total number of tokens that were sent. While there is no answer, this is an upper bound.
     pub tokens: i64,
     /// The tokens of the answer.
     pub received: i64,

@@ -90,7 +90,7 @@ fn redacted(author: Author, redactor: &Redactor) -> Author {
     Author { name: clean(author.name), written: author.written.map(clean) }
 }
 
-/// Returns the changes to a commit whose author has another name now.
+/// Returns what changes in a stored commit because its author has another name now.
 fn renamed((mut memory, author, chunks): (Memory, Author, Vec<ChunkRange>)) -> Renamed {
     memory.indexed = memory.indexed.map(|indexed| import::with_written_name(&indexed, &author));
     memory.speaker = Some(author.name).filter(|name| !name.is_empty());

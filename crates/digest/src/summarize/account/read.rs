@@ -17,7 +17,7 @@ pub(super) struct Account<'a> {
     pub(super) exchanges: &'a [Exchange],
     pub(super) sources: &'a [Source<'a>],
     pub(super) central: Vec<f64>,
-    /// Whether the assistant does work. Otherwise lists in its answers are advice, not reports.
+    /// Whether the assistant does work. If it does not, a list in its answer is advice and not a report.
     pub(super) is_work: bool,
     /// For each exchange, the sentence that states the request best.
     pub(super) asks: Vec<Option<usize>>,

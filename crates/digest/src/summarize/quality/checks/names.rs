@@ -43,8 +43,7 @@ pub(super) fn unknown_names(
     found
 }
 
-/// Returns the number of different names of speakers, other names and numbers in the summary that also occur in the
-/// sources.
+/// Returns how many different anchors the summary has. An anchor is a name or a number that also occurs in the sources.
 pub(super) fn anchors(said: &[Statement<'_>], index: &Index, speakers: &BTreeSet<String>) -> usize {
     let mut found = BTreeSet::new();
     for statement in said {
