@@ -1,6 +1,6 @@
 //! Translates messages of tools for people. Names of arguments become flags, and names of tools become subcommands.
 
-/// Arguments of tools whose flag has another name, each with the name of its flag.
+/// Arguments of tools whose flags have other names. Each argument comes with the name of its flag.
 const RENAMED: [(&str, &str); 5] = [
     ("session_id", "session"),
     ("conversation_ids", "sessions"),

@@ -38,8 +38,8 @@ const KEPT_BUFFER: usize = 1 << 20;
 /// The maximum number of lines that wait to be written. If more lines wait, senders must wait too.
 const WAITING_LINES: usize = 16;
 
-/// The interval of the checks whether a client that reads no answers is gone, and the number of checks in a row after
-/// which such a client counts as gone.
+/// If a client reads no answers, it is checked at this interval whether the client is gone. After this number of checks
+/// in a row that say so, the client counts as gone.
 const LOOK: (Duration, u32) = (Duration::from_millis(200), 5);
 
 /// The transport over a pair of streams.

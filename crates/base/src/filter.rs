@@ -34,7 +34,7 @@ impl Stash {
 /// Conditions, all of which a memory must meet. The sessions to search are part of the scope, not of the filter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Only these kinds; `None` means every kind except artifacts, and within the stash every kind.
+    /// Only these kinds. `None` means every kind except artifacts; in a search within the stash, it means every kind.
     pub kinds: Option<Vec<Kind>>,
     /// Only memories of this branch.
     pub branch: Option<String>,
@@ -84,7 +84,8 @@ impl Filter {
 
     /// Returns whether the filter excludes some memories of `group`.
     pub fn narrows(&self, group: Group) -> bool {
-        // A filter without one session leaves nearly everything, so searches don't treat it as narrow.
+        // A filter that only leaves out a session (`without`) admits nearly everything, so searches don't treat it as
+        // narrow.
         let Filter { kinds, branch, path, topic, source_id, source, stash, since, until, without: _ } = self;
         let part_of_group = kinds
             .as_ref()

@@ -154,7 +154,7 @@ pub struct Thread {
     pub updated: Option<Millis>,
 }
 
-/// What a turn cost and saved, all in tokens.
+/// What a turn cost and saved. All numbers are tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spent {
     /// The tokens of the prompt, as counted before it was sent.

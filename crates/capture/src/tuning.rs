@@ -1,5 +1,5 @@
-//! Tuned numbers of this crate. One is the time for finding out whether the commits and files in memories still exist.
-//! The others are for links between commits and sessions, such as the confidence, from 0 to 1, of each kind of
+//! The tuning constants of this crate. One is the time for finding out whether the commits and files in memories still
+//! exist. The others are for links between commits and sessions, such as the confidence, from 0 to 1, of each kind of
 //! evidence.
 //!
 //! The confidences of links are set by hand. Their order matters more than the values themselves. From strong to weak,
@@ -55,7 +55,7 @@ pub const AFTER_A_WEEK: f64 = 0.7;
 pub const NO_LINES: f64 = 0.05;
 
 /// The confidence if the commit contains any of the changed lines, before a part of [`HALF_OF_LINES`] is added.
-/// Arbitrary: `evals join` gives the same with 0.5, although a single line is then enough for a link.
+/// Arbitrary: `evals join` gives the same result with 0.5, although a single line is then enough for a link.
 pub const SOME_LINES: f64 = 0.3;
 
 /// Added to [`SOME_LINES`] in proportion to the share of the changed lines that the commit contains, and in full if it
@@ -63,19 +63,19 @@ pub const SOME_LINES: f64 = 0.3;
 pub const HALF_OF_LINES: f64 = 0.65;
 
 /// If sessions with known lines wrote at least this share of a commit's lines in a file, this file links no session
-/// without known lines to the commit. Arbitrary: `evals join` gives the same without this rule.
+/// without known lines to the commit. Arbitrary: `evals join` gives the same result without this rule.
 pub const EXPLAINED: f64 = 0.9;
 
 /// A line that at least this many sessions wrote is no evidence. Measured by `evals join`: without this rule, precision
 /// is 98.5%. The number itself is arbitrary: two sessions may well work on the same code, but three or more seldom do.
 pub const MANY_WRITERS: usize = 3;
 
-/// The factor for a change in another work tree than the commit's, if some session changed the same file in the
-/// commit's. Arbitrary: `evals join` gives the same without it.
+/// The factor for a change that was not made in the commit's work tree, if some session changed the same file in that
+/// work tree. Arbitrary: `evals join` gives the same result without this factor.
 pub const OTHER_TREE: f64 = 0.4;
 
-/// The factor for a change in another work tree than the commit's, if no session changed the same file in the
-/// commit's. Arbitrary: `evals join` gives the same without it.
+/// The factor for a change that was not made in the commit's work tree, if no session changed the same file in that
+/// work tree. Arbitrary: `evals join` gives the same result without this factor.
 pub const ONLY_OTHER_TREE: f64 = 0.9;
 
 /// Added to the confidence for each further file of the commit that links the session. Arbitrary.
@@ -84,5 +84,6 @@ pub const FURTHER_FILE: f64 = 0.02;
 /// The highest confidence that several files can give together. It is lower than [`PRINTED_ID`]. Arbitrary.
 pub const MOST_BY_FILES: f64 = 0.97;
 
-/// The factor on the confidence of a link that a commit inherits from a commit that it replaces. Arbitrary.
+/// If a commit replaces another commit, it inherits that commit's links, with their confidence multiplied by this
+/// factor. Arbitrary.
 pub const INHERITED: f64 = 0.95;

@@ -31,7 +31,7 @@ pub fn content(published: &[u8]) -> Result<Content> {
     Ok(Content { vocabulary, words, small, matrices })
 }
 
-/// Returns the name in the file of the tensor that BERT calls `name`.
+/// Returns the name that a tensor has in the file. BERT calls the tensor `name`.
 fn own_name(name: &str) -> String {
     let name = name.replace("encoder.layer.", "l").replace(".weight", ".w").replace(".bias", ".b");
     let pairs = [

@@ -148,8 +148,8 @@ pub struct Rows<'a> {
 
 /// The right factor of [`integer_product`]: columns of integers, each with a scale.
 ///
-/// The columns are divided into panels of [`PANEL`] columns. For every two inputs, a panel has two numbers per
-/// column.
+/// The columns are divided into panels of [`PANEL`] columns. Within a panel, the inputs are taken in pairs: for each
+/// pair, every column has two adjacent numbers.
 pub struct Columns<'a> {
     /// The numbers, panel by panel.
     pub values: &'a [i16],

@@ -17,7 +17,7 @@ use tiro_base::error::{Error, Kind, Result};
 const BLANK: char = '\u{2581}';
 
 /// A word with more characters than this is first divided into parts of this length. Arbitrary: only encoded data and
-/// texts without blanks have such words.
+/// texts without blanks have such long words.
 const LONGEST_WORD: usize = 1024;
 
 /// The score of an unknown character is lower than the lowest score of a piece by this number.

@@ -30,8 +30,8 @@ use tiro_base::file::{self, Links};
 pub const WIDTH: usize = 384;
 /// The width of the inner layer of a feed-forward step.
 pub const INNER: usize = 4 * WIDTH;
-/// The maximum number of tokens of a text that are read. The models have 512 positions, but MiniLM was trained with
-/// texts of 256 tokens and is defined for these.
+/// The maximum number of tokens that are read of a text. The models have 512 positions, but MiniLM was trained with
+/// texts of 256 tokens and is meant only for such texts.
 pub const TOKENS: usize = 256;
 
 /// The number of weights of a block.
@@ -41,7 +41,8 @@ pub const BLOCK_BYTES: usize = 18;
 
 /// The name of the file in the folder of a model.
 pub const FILE: &str = "weights.tiro";
-/// The maximum number of bytes that the file may have. Arbitrary: the real files have 34 and 103 MB.
+/// The maximum number of bytes that the file may have. Arbitrary: about ten times as large as the larger of the two
+/// real files, which have 34 and 103 MB.
 const LARGEST: u64 = 1 << 30;
 const MAGIC: &[u8; 16] = b"tiro encoder v2\n";
 const ALIGNMENT: usize = 4096;
@@ -285,8 +286,8 @@ fn damaged(model: Model, path: &Path, why: &str) -> Error {
         .hint(format!("run `{}`", model.installation()))
 }
 
-/// Returns the number of bytes of a word embedding in the file. A word embedding is stored either as half floats, or as
-/// the blocks of four-bit weights in which the model is published.
+/// Returns the number of bytes of a word embedding in the file. If a model is published with four-bit weights in
+/// blocks, its word embeddings are stored as these blocks, otherwise as half floats.
 pub fn word_bytes(model: Model) -> usize {
     match model {
         Model::MiniLm => 2 * WIDTH,

@@ -45,7 +45,7 @@ impl Default for Allowance {
 /// because …".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Exhausted {
-    /// Other documents used up the time of the call, which is this many seconds.
+    /// Other documents used up the time of the call. A call has this many seconds.
     Time(u64),
     /// This many documents were read already.
     Documents(usize),
@@ -115,7 +115,8 @@ impl Budget {
         Budget(Arc::new(Shared { allowance, ..Shared::default() }))
     }
 
-    /// Returns a value that ends the budget when it is dropped. Callers keep it in the future of the call.
+    /// Returns a value that ends the budget when it is dropped. Callers keep the value in the future that runs the
+    /// call.
     #[must_use]
     pub fn ends_with_call(&self) -> Ending {
         Ending(self.clone())

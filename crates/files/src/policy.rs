@@ -59,8 +59,8 @@ pub struct FilePath {
     below: PathBuf,
 }
 
-/// Paths are compared as bytes, which is enough because each path is written in only one way. Comparing them as `Path`s
-/// would divide them into names.
+/// Paths are compared as bytes, which is enough because each path is written in only one way. A comparison of `Path`s
+/// would first divide both paths into names.
 impl PartialEq for FilePath {
     fn eq(&self, other: &FilePath) -> bool {
         (self.root, self.below.as_os_str()) == (other.root, other.below.as_os_str())
@@ -213,9 +213,9 @@ impl Roots {
         self.find(&self.roots[0].real.join(path))
     }
 
-    /// Returns a path to the same place as `path` in which no name contains a secret. For example, the name of a folder
-    /// above the project may contain one. If no name in `path` contains a secret, returns `path`. If there is no such
-    /// path, returns `None`.
+    /// Returns a path that leads to the same place as `path`, but has no name that contains a secret. For example, the
+    /// name of a folder above the project may contain one. If no name in `path` contains a secret, returns `path`. If
+    /// there is no such path, returns `None`.
     pub fn without_secret(&self, path: &str) -> Option<String> {
         if names::check_no_secret(Path::new(path)).is_ok() {
             return Some(path.to_owned());

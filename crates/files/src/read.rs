@@ -4,12 +4,12 @@
 //! metadata changed, the file is read again.
 //!
 //! A file that changed right before it was read can change once more without a change of its metadata, for two reasons.
-//! First, the times of a file have the resolution of the file system's clock. Second, a program that writes through a
-//! memory mapping changes the times only when it writes to a page for the first time after the kernel has written this
-//! page to the disk. So a reading is *settled* only if the file had not changed for the time [`SETTLED`]. After a
-//! reading that is not settled, the next reading must compare the content. The times are compared with the caller's
-//! clock. If the file lies on another machine whose clock is late by more than [`SETTLED`], a reading can count as
-//! settled too early.
+//! First, the times of a file have the resolution of the file system's clock. Second, a program may write to the file
+//! through a memory mapping. If it writes to the same page several times, only the first write after the kernel has
+//! written this page to the disk changes the times. So a reading is *settled* only if the file had not changed for the
+//! time [`SETTLED`]. After a reading that is not settled, the next reading must compare the content. The times are
+//! compared with the caller's clock. If the file lies on another machine whose clock is late by more than [`SETTLED`],
+//! a reading can count as settled too early.
 
 use std::io;
 

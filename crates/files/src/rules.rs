@@ -34,7 +34,8 @@ const EXCLUDE: &str = ".git/info/exclude";
 /// The name by which the user's rules for all repositories are shown.
 const EXCLUDES: &str = "git's list for all repositories";
 
-/// The largest file of rules that is read, in bytes. Arbitrary: the largest known ones have some ten thousand bytes.
+/// The largest file of rules that is read, in bytes. Arbitrary: many times the size of the largest known files, which
+/// have some ten thousand bytes.
 const LARGEST: u64 = 1 << 20;
 
 /// The rules of the folders that were looked up so far.

@@ -21,8 +21,8 @@ const ALL_TAILS: u64 = 8 * 1024 * 1024;
 const BRANCHES: usize = 50;
 const BRANCH_TAIL: u64 = 32 * 1024;
 
-/// The maximum number of folders of branches that are checked for changes. Arbitrary: the check reads the metadata and
-/// the entries of each folder.
+/// The maximum number of folders of branches that are checked for changes. Arbitrary: there is a limit because the
+/// check takes time for each folder, whose metadata and entries are read.
 const FOLDERS: usize = 256;
 
 /// The maximum number of entries that are read from one folder of branches, and the maximum number of worktrees

@@ -44,7 +44,7 @@ pub enum FileState {
     Gone(String),
 }
 
-/// The room in the window, all in tokens.
+/// The room in the window. All numbers are tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
     /// The context window.
@@ -145,7 +145,8 @@ struct File<'a> {
     entry: LedgerEntry,
     /// The ledger's entry before this turn.
     known: Option<&'a LedgerEntry>,
-    /// The tokens of the whole text with its frame; 0 if the file was searched before.
+    /// The tokens of the whole text with its frame. For a file that overflowed before this turn already, 0, because
+    /// such a file is not sent.
     whole: usize,
     /// See [`Seen::is_first`].
     is_first: bool,

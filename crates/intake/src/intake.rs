@@ -126,7 +126,7 @@ pub trait Intake: ReadIntake {
 pub struct Prompt {
     /// The name of the session in which the prompt would be stored. This session is not searched.
     pub session: String,
-    /// The range of times, in milliseconds, in which the same prompt must have been said.
+    /// The first and the last time, in milliseconds, at which a stored prompt counts as this prompt.
     pub between: (Millis, Millis),
     /// What was said, redacted.
     pub text: String,

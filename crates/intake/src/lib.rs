@@ -2,8 +2,8 @@
 //!
 //! - [`Intake`] and [`ReadIntake`]: calls of the side with the files to the memory
 //! - [`Capture`]: calls of the side with the memory to the files
-//! - [`prepare`]: turns a draft into a memory that may pass: it is redacted, has an id, is divided into chunks, and its
-//!   tokens are counted
+//! - [`prepare`]: prepares a draft for the memory: redacts it, gives it an id, divides it into chunks, and counts its
+//!   tokens
 //!
 //! Both sides are in one process today. No file, repository or store passes through the interface, so the two sides
 //! could be on two machines.

@@ -148,7 +148,7 @@ fn charges_writes(provider: &Provider) -> bool {
 }
 
 /// Returns whether the service may write a request to its cache, and charge for this, although it was not asked to
-/// write. OpenAI's own service can be told not to.
+/// write. OpenAI's own service can be told not to write, so the result is false for it.
 fn writes_unasked(provider: &Provider) -> bool {
     provider.service != Service::Anthropic && charges_writes(provider) && !provider.is_own_service()
 }

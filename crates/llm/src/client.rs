@@ -34,7 +34,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// The maximum time for making a connection.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// The number of tokens by which the context window requested from Ollama grows for each image.
+/// For each image, the context window that is requested from Ollama grows by this many tokens.
 const IMAGE: usize = 2048;
 
 /// A provider that can be asked questions. Creating a client opens no connection.

@@ -1,7 +1,8 @@
 //! The reasons why a model did not answer, in words that are safe to show.
 //!
 //! The text of a service's error is never repeated, because some services include the key or the request in it. Only
-//! the kind or the code of the error may be repeated, and only if neither the key nor the request contains it.
+//! the kind or the code of the error may be repeated, and only if the kind or code occurs neither in the key nor in the
+//! request.
 
 use std::time::Duration;
 

@@ -150,11 +150,11 @@ pub struct Usage {
 /// How much of a failed request may be billed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// Nothing, because the request was not sent.
+    /// Nothing may be billed, because the request was not sent.
     Unsent,
-    /// Nothing, because the service refused the request.
+    /// Nothing may be billed, because the service refused the request.
     Refused,
-    /// Everything, because the service may have worked on the request.
+    /// The whole request may be billed, because the service may have worked on it.
     Lost,
 }
 

@@ -39,8 +39,8 @@ pub(super) struct Reading<'a> {
     reader: Box<dyn Read>,
     on_text: OnText<'a>,
     answer: Answer,
-    /// The length, in bytes, of the beginning of the text that was passed to `on_text` or consists of thoughts; `None`
-    /// until the answer begins.
+    /// The beginning of the text that consists of thoughts, or that was already passed to `on_text`, has this many
+    /// bytes. `None` until the answer begins.
     said: Option<usize>,
     /// The bytes of the line that is not complete yet.
     line: Vec<u8>,

@@ -37,7 +37,7 @@ pub(super) fn reply(
     if text.is_empty() && calls.is_empty() {
         return Err(Failure::Empty { is_cut });
     }
-    // If ids of calls were replaced, the kept data has other ids than the results will have.
+    // If ids of calls were replaced, the kept data still has the old ids, but the results will have the new ones.
     let fits = is_distinct && (had_ids || !dialect.keeps_ids());
     let kept = kept.filter(|_| fits).map(|parts| json!({"of": author(provider, dialect), "parts": parts}));
     Ok(Reply { text, calls, kept, is_cut, usage, attempts: 1, ..Reply::default() })

@@ -114,7 +114,7 @@ pub enum Effort {
     Minimal,
     /// Little.
     Low,
-    /// As much as most services think by default.
+    /// The usual amount: most services use this effort by default.
     Medium,
     /// Much.
     High,
@@ -268,8 +268,8 @@ impl Request {
 }
 
 /// Returns the arguments of a call with `change` applied to their texts. `change` is first applied to each text alone,
-/// and then to the whole JSON, in which a text has its name, as in `"password": "…"`. If the result is not JSON, it is
-/// returned as a string.
+/// and then to the whole JSON, where each text follows its name, as in `"password": "…"`. If the result is not JSON, it
+/// is returned as a string.
 fn arguments(arguments: &Value, change: &dyn Fn(&str) -> String) -> Value {
     let arguments = strings(arguments, true, change);
     let text = arguments.to_string();

@@ -1,8 +1,8 @@
 //! Sends one request to a service and receives the answer.
 //!
 //! A request is posted with the key. Redirects are not followed. The answer is read piece by piece, and its bytes are
-//! counted and limited. Of a refusal, only the status, the code of the error and the time to wait are kept. Dropping
-//! the future ends the connection.
+//! counted and limited. If the service refuses a request, only the status, the code of the error and the time to wait
+//! are kept. Dropping the future ends the connection.
 //!
 //! This module knows only one thing about the dialects: the header that contains the key.
 
@@ -21,10 +21,11 @@ use super::thoughts::answer_begins;
 use super::{Request, Service};
 
 /// The maximum number of bytes of an answer in pieces that are read. Arbitrary: services send some 300 bytes around
-/// each token, and answers have up to 128,000 tokens.
+/// each token, so an answer of 128,000 tokens, the longest one, has about 40 MB.
 const LARGEST_STREAM: u64 = 64 << 20;
 
-/// The maximum number of bytes of a refusal that are read. Arbitrary: the code of the error is near the beginning.
+/// The maximum number of bytes of a refusal that are read. Arbitrary: enough, because the code of the error is near the
+/// beginning.
 const LARGEST_REFUSAL: usize = 64 << 10;
 
 /// The connection parameters of a request.
@@ -102,8 +103,8 @@ impl Route<'_> {
         };
         let mut reading = Reading::new(reader, on_text);
         while !reading.is_over() {
-            // If the connection breaks, the answer may still be complete: it is, if the service has already said why
-            // the answer ends.
+            // If the connection breaks, the answer is nevertheless complete if the service has already said why the
+            // answer ends.
             let Ok(Some(piece)) = self.heard(response.chunk()).await? else { break };
             let size = piece.len() as u64;
             if self.received.fetch_add(size, Ordering::Relaxed) + size > LARGEST_STREAM {

@@ -77,7 +77,7 @@ fn head(text: &[u8], at: usize) -> Option<[u8; HEAD]> {
     text.get(at..at + HEAD)?.try_into().ok()
 }
 
-/// Returns the longest of the values `alike` of which a copy is at `at`.
+/// Returns the longest one of the values `alike` that has a copy at `at`.
 fn copied(text: &[u8], at: usize, alike: &[&Span], places: Places) -> Option<Span> {
     let copy = |span: &&Span| {
         let value = &text[span.range.clone()];

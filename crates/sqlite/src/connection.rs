@@ -118,8 +118,9 @@ impl Drop for Unsynced<'_> {
     }
 }
 
-/// The writing connection of a call. Until this value is dropped, the connection waits for other processes only for the
-/// rest of [`BUSY_TIMEOUT`]: the time that the call has waited for other calls of this process is subtracted.
+/// The writing connection of a call. The call has already waited for other calls of this process. This time is
+/// subtracted from [`BUSY_TIMEOUT`]: until this value is dropped, the connection waits for other processes only for the
+/// rest.
 pub(crate) struct Waiting<'c>(MutexGuard<'c, Connection>);
 
 impl<'c> Waiting<'c> {

@@ -1,5 +1,5 @@
-//! Stores the statements in memories, through which later values replace earlier ones, and the facts that were
-//! extracted from messages.
+//! Stores two things: the statements in memories, so that later values can replace earlier ones, and the facts that
+//! were extracted from messages.
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};

@@ -73,7 +73,8 @@ pub(crate) fn superseded(
 /// was forgotten.
 ///
 /// Errors with [`Kind::NotFound`](tiro_base::error::Kind::NotFound) if one of `older` is not a living memory of the
-/// scope, and with [`Kind::BadInput`](tiro_base::error::Kind::BadInput) if one of `older` is `newer` or replaces it.
+/// scope, and with [`Kind::BadInput`](tiro_base::error::Kind::BadInput) if `newer` itself is one of `older`, or if one
+/// of `older` replaces `newer`.
 pub(super) fn supersede(
     connection: &Connection,
     scope: &Scope,
@@ -170,7 +171,7 @@ pub(super) fn link(connection: &Connection, memory: i64, newer: i64) -> Result<b
 }
 
 /// The query for the statements of the memory `?1`. If the memory is a fact that was extracted from a message, the
-/// query selects the statements of the message that the fact repeats.
+/// query selects the message's statements, as far as the fact repeats them.
 ///
 /// `CROSS JOIN` begins with the memory. With a plain `JOIN`, SQLite may read all memories of the owner.
 const OWN: &str = "
@@ -185,7 +186,7 @@ const OWN: &str = "
             AND instr(f.text, CAST(substr(CAST(o.text AS BLOB), t.start_byte + 1, t.end_byte - t.start_byte) AS TEXT)) > 0
     ORDER BY number";
 
-/// Returns the query for the living memory that replaced the whole memory `?` by request.
+/// Returns the query for the living memory that replaced the memory `?` as a whole, because a caller asked for it.
 ///
 /// `CROSS JOIN` reads the replacements first. With a plain `JOIN`, SQLite may read all memories of a session for each
 /// key.
@@ -225,8 +226,9 @@ fn by_request(
     found.map(|found| with_chunk(connection, found)).transpose()
 }
 
-/// Returns the statements of the memory `key` that have another value than the latest living statement of their
-/// subject. A fact that was extracted from a message is superseded together with the statement that it repeats.
+/// Returns the statements of the memory `key` whose value differs from the value of the latest living statement about
+/// the same subject. A fact that was extracted from a message is superseded together with the statement that it
+/// repeats.
 fn by_statements(
     connection: &Connection,
     conditions: &Conditions,

@@ -48,8 +48,8 @@ impl SqliteStore {
         self.read_tables(scope, seen, told).await
     }
 
-    /// Like [`SqliteStore::read`], but `work` sees all rows of the tables, including private rows of others. For
-    /// upkeep, and for work that selects the right rows itself.
+    /// Like [`SqliteStore::read`], but `work` sees all rows of the tables, including private rows of others. This
+    /// method is for upkeep, and for work that itself selects the rows that the reader may see.
     pub(crate) async fn read_all<T: Send + 'static>(
         &self,
         scope: &Scope,

@@ -35,7 +35,7 @@ pub trait Placed: Send + Sync {
     fn place(&self) -> String;
 }
 
-/// The work that an engine does for its own purposes, each engine in its own way. No answer of another call depends on
+/// The work that an engine does for its own purposes, each engine in its own way. The answers of calls don't depend on
 /// this work. A handle is opened by [`Registry::store`](crate::Registry::store), and is current until somebody replaces
 /// or removes its data.
 #[async_trait]

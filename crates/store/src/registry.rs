@@ -86,7 +86,7 @@ pub trait Registry: Send + Sync {
     /// were seen are unknown.
     async fn strays(&self) -> Result<Vec<ProjectRow>>;
 
-    /// Stores that the repository of the project `copy` is a copy of the repository of `original`.
+    /// Records that the repository of the project `copy` is a copy of the repository of `original`.
     async fn note_copy(&self, copy: &ProjectId, original: &ProjectId) -> Result<()>;
 
     /// Returns the original of the project `copy`, as [`Registry::note_copy`] stored it, or `None`.
@@ -112,12 +112,12 @@ pub trait Registry: Send + Sync {
     /// for the project. The project's store stays where it is.
     async fn remove(&self, id: &ProjectId) -> Result<()>;
 
-    /// Records that the request of a reservation is sent once more without a further reservation. The method is for a
+    /// Records that the request of `reservation` is sent once more, without a further reservation. The method is for a
     /// request that the provider refused, since providers don't bill refused requests.
     async fn note_sent_again(&self, reservation: &Reservation) -> Result<()>;
 
-    /// Returns the requests that `filter` admits, the newest first, and how many requests it would admit without its
-    /// limit.
+    /// Returns the requests that `filter` admits, the newest first. Also returns how many there would be without the
+    /// filter's limit.
     async fn sent(&self, filter: SentFilter) -> Result<(Vec<SentRow>, i64)>;
 
     /// Removes the names of the sessions, memories and files of everything that was sent in `sessions` of the project.

@@ -1,4 +1,4 @@
-//! Tuned numbers that several engines, or crates above the store, read.
+//! The tuning constants that several engines read, or crates above the store.
 
 use tiro_base::memory::Millis;
 
@@ -7,8 +7,8 @@ use tiro_base::memory::Millis;
 pub const GRACE: Millis = 7 * 24 * 60 * 60 * 1000;
 
 /// Old texts are removed only if the clock is at most this much later than everything in the store, in milliseconds: 30
-/// days. A clock that is later may have jumped. Arbitrary: a store that was not used for a month removes nothing until
-/// something is stored.
+/// days. A clock that is later may have jumped. Arbitrary. A consequence is that a store that was not used for a month
+/// removes nothing until something is stored.
 pub const TRUSTED: Millis = 30 * 24 * 60 * 60 * 1000;
 
 /// The lowest confidence of a link. Arbitrary. A trigger in the schema also refuses any lower confidence
@@ -25,7 +25,8 @@ pub const INDEX_GROWTH: f64 = 1.25;
 /// `evals retrieval`: 5,000 finds 76.1% of the evidence, and 25,000 finds 76.2%.
 pub const LARGE_STORE: i64 = 5_000;
 
-/// How many turns on each side of a turn supply the words of its context in the text index. Measured with [`COLUMNS`].
+/// A turn's context in the text index consists of the words of this many turns before it, and of as many turns after
+/// it. Measured with [`COLUMNS`].
 pub const NEIGHBOURS: i64 = 2;
 
 /// The parameter b of BM25, which decides how much a text's length counts. The value of FTS5.
@@ -47,5 +48,6 @@ pub const LEAST_WEIGHT: f64 = 1e-6;
 /// for about 190 MB of source code.
 pub const BLOB_BYTES: i64 = 64 << 20;
 
-/// The maximum number of cached token counts; the oldest are removed first. Arbitrary: a count takes about 80 bytes.
+/// The maximum number of cached token counts; the oldest are removed first. Arbitrary: this many counts take about 8
+/// MB.
 pub const TOKEN_COUNTS: i64 = 100_000;

@@ -29,7 +29,7 @@ use tiro_host::project;
 /// The longest time that a hook waits for its work before it exits.
 const PATIENCE: Duration = Duration::from_millis(80);
 
-/// The longest session id, in bytes. Arbitrary: the clients' ids have 36 bytes.
+/// The longest session id, in bytes. Arbitrary: several times as long as the clients' ids, which have 36 bytes.
 const LONGEST_ID: usize = 200;
 
 /// The longest name of an event, in bytes. The longest name that one of the three clients uses has 18 bytes.

@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::Encoding;
 
-/// The number of bytes at the beginning of a text in which the name of its encoding is searched. Arbitrary: the first
+/// How many bytes at the beginning of a text are searched for the name of its encoding. Arbitrary: enough for the first
 /// lines.
 const NAMED_WITHIN: usize = 1024;
 
@@ -26,10 +26,10 @@ pub(super) fn is_damaged_utf8(bytes: &[u8]) -> bool {
     valid > 0 && valid >= invalid * DAMAGED
 }
 
-/// Returns whether `text` is probably in the encoding `named`, as its author says, although its bytes are valid UTF-8
-/// too. Text in ISO-2022-JP or UTF-16 is recognised by an escape character or a NUL. In the other encodings of several
-/// bytes, two bytes that are one letter in UTF-8 can also be an ideograph. If such a letter touches an ASCII letter,
-/// the text is UTF-8: the letter is then an accented letter within a word.
+/// Returns whether `text` is probably in the encoding `named`, which its author states, although its bytes are also
+/// valid UTF-8. Text in ISO-2022-JP or UTF-16 is recognised by an escape character or a NUL. In the other multi-byte
+/// encodings, the two bytes of one UTF-8 letter can also be an ideograph. If such a letter touches an ASCII letter, the
+/// text is UTF-8: the letter is then an accented letter within a word.
 pub(super) fn is_rather(named: &'static Encoding, text: &str) -> bool {
     if named == encoding_rs::ISO_2022_JP {
         return text.contains('\u{1b}');
@@ -111,7 +111,8 @@ pub(super) fn has_controls(bytes: &[u8]) -> bool {
     bytes.iter().filter(is_control).count() > bytes.len() / 500
 }
 
-/// Returns the encoding that the beginning of a text names in the notation of Emacs, Vim, Python, XML, HTML or CSS.
+/// If the beginning of a text declares an encoding in the notation of Emacs, Vim, Python, XML, HTML or CSS, returns
+/// this encoding.
 fn named_within(beginning: &[u8]) -> Option<&'static Encoding> {
     const MARKS: [&[u8]; 4] = [b"coding", b"charset", b"fenc", b"encoding"];
     let lower = beginning.to_ascii_lowercase();
@@ -178,7 +179,8 @@ fn is_plausible(bytes: &[u8], text: &str, encoding: &'static Encoding) -> bool {
 /// Returns whether the characters of several bytes are common in the language of the encoding. In the encodings of
 /// several bytes, any two bytes above 127 are a character, but nine of ten such characters are rare.
 fn is_common(bytes: &[u8], encoding: &'static Encoding) -> bool {
-    // The first bytes of the common characters: first those of signs and syllables, then those of frequent ideographs.
+    // The bytes with which common characters begin: one range for signs and syllables, then one for frequent
+    // ideographs.
     let rows: &[RangeInclusive<u8>] = match encoding.name() {
         "GBK" | "gb18030" => &[0xa1..=0xa9, 0xb0..=0xd7],
         "Shift_JIS" => &[0x81..=0x84, 0x88..=0x97],
@@ -234,7 +236,7 @@ fn script(c: char) -> Option<Script> {
     })
 }
 
-/// Returns how many scripts the letters of `text` are in. Letters of no known script count as one more.
+/// Returns how many scripts the letters of `text` are in. All letters of unknown scripts together count as one script.
 fn scripts(text: &str) -> usize {
     let mut found: Vec<Option<Script>> = text.chars().filter(|c| c.is_alphabetic()).map(script).collect();
     found.sort_unstable();

@@ -31,7 +31,7 @@ pub(super) fn detail(error: &(dyn Foreign + 'static)) -> Option<String> {
 fn chain<'e>(error: &'e (dyn Foreign + 'static)) -> impl Iterator<Item = &'e (dyn Foreign + 'static)> {
     std::iter::successors(Some(error), |error: &&'e (dyn Foreign + 'static)| {
         let error: &'e (dyn Foreign + 'static) = *error;
-        // `source()` of an I/O error skips the error that it wraps, so `get_ref` gets the wrapped error.
+        // If an I/O error wraps another error, `source()` skips the wrapped error, so `get_ref` is used to get it.
         let inner = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
         inner.map(|inner| inner as &'e (dyn Foreign + 'static)).or_else(|| error.source())
     })

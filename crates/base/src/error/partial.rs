@@ -10,7 +10,7 @@ use std::fmt::Display;
 /// The beginning of a notice that says what is missing.
 const MARK: &str = "incomplete: ";
 
-/// The maximum number of characters of a notice. Arbitrary: about 50 tokens, so that it fits into every budget.
+/// The maximum number of characters of a notice. Arbitrary: this is about 50 tokens, which fit into every budget.
 const LONGEST: usize = 200;
 
 /// Returns the notice that `what` is missing from the answer.

@@ -1,8 +1,8 @@
 //! Replaces the whole of a user's file, such as the configuration of a client.
 //!
 //! A finished file is renamed over the old one, so a client that reads at that moment sees either all the old bytes or
-//! all the new ones. If the path is a link, the link stays, and its target is replaced, in the directory of the target.
-//! Mode and owner stay the same.
+//! all the new ones. If the path is a link, the link stays, and the file that it leads to is replaced in its own
+//! directory. Mode and owner stay the same.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 use super::{Links, unfinished};
 use crate::error::{Context, Error, Kind, Result, quoted};
 
-/// The largest file that is edited, in bytes. Arbitrary: settings usually have a few thousand bytes.
+/// The largest file that is edited, in bytes. Arbitrary: far more than the few thousand bytes that settings usually
+/// have.
 const LIMIT: u64 = 4 << 20;
 
 /// The beginning of the names of temporary files beside a user's file. The temporary files of a killed process are

@@ -121,8 +121,8 @@ pub enum Identity {
     Named(String),
     /// Its redacted text.
     Text,
-    /// The redacted text of the memory, byte for byte, compared only with other texts that were given to the stash.
-    /// Such a text may expire, so it is never treated as the same memory as a text that was stored in another way.
+    /// Its redacted text, byte for byte. The text is compared only with other texts that were given to the stash. Such
+    /// a text may expire, so it is never treated as the same memory as a text that was stored in another way.
     Segment,
     /// Nothing identifies the memory: every write makes a new one.
     Fresh,
@@ -139,13 +139,13 @@ pub struct Draft {
     pub provenance: Provenance,
     /// The text, not redacted yet.
     pub text: String,
-    /// The text for the text index, if it differs from the text. For a commit, the indexed text is the text without the
-    /// paths.
+    /// The text for the text index, if the memory's own text is not indexed. For a commit, the indexed text is the text
+    /// without the paths.
     pub indexed: Option<String>,
     /// The beginning of the text, if only the beginning is embedded and shown. For a commit, the beginning is the
     /// message.
     pub lead: Option<String>,
-    /// Who said the memory. `None` means the one who writes it.
+    /// Who said the memory. `None` means the one who writes the memory.
     pub author: Option<AuthorId>,
     /// Who sees the memory. With `None`, the memory is as private as its session and the memories that it refers to.
     pub visibility: Option<Visibility>,
@@ -293,7 +293,7 @@ pub struct Memory {
     pub marked: bool,
     /// How many tokens (o200k) the text has.
     pub tokens: i64,
-    /// The text for the text index, if it differs from the text.
+    /// The text for the text index, if the memory's own text is not indexed.
     pub indexed: Option<String>,
     /// Whether the text or another part was damaged in the file after it was stored.
     pub is_damaged: bool,

@@ -74,8 +74,8 @@ pub fn plan(setup: &Setup<'_>, plan: &mut Plan) {
     }
 }
 
-/// Returns whether Tiro may offer trust in `folder`: the user has not yet decided whether to trust it, and it has no
-/// settings that Gemini CLI would then read.
+/// Returns whether Tiro may offer to trust `folder`. There are two conditions: the user has not yet decided about the
+/// folder, and the folder has no settings that Gemini CLI would read once it trusts the folder.
 fn needs_trust(folder: &Path, trusted: &Path) -> bool {
     let text = user_file::look(trusted).ok().and_then(|target| String::from_utf8(target.state?.bytes.0).ok());
     let said = text.and_then(|text| value(split_mark(&text).1).ok()).unwrap_or_default();

@@ -118,8 +118,8 @@ pub fn own(project: &GitPlace) -> Option<PathBuf> {
     (is_own && holds_ours(&path)).then_some(path)
 }
 
-/// Returns the current path of the hook that was written at `path`. Returns `None` if the hook's repository is no
-/// longer at its former path and is not one of `repositories` either.
+/// Returns where the hook that was written at `path` is now. Returns `None` if the hook's repository is no longer at
+/// its former path and is not one of `repositories` either.
 pub fn current_path(path: &Path, repositories: &[GitPlace]) -> Option<PathBuf> {
     if holds_ours(path) {
         return Some(path.to_owned());

@@ -22,7 +22,8 @@ use tiro_base::file::user_file::{self, Bytes, FileSnapshot};
 pub fn remove(places: Option<&Places>, repositories: &[GitPlace], keep: &Keep, removed: &mut Removed) {
     let mut files: Vec<(Client, PathBuf, &Path)> = Vec::new();
     if let Some(places) = places {
-        // The plugin's last file is handled first, because it shows whether the other files belong to a plugin.
+        // The files are handled in reverse order, because the last file shows whether the other files belong to a
+        // plugin.
         files.extend(
             places.files().into_iter().rev().map(|(client, path)| (client, path, places.home.as_path())),
         );

@@ -1,9 +1,9 @@
 //! Applies a plan and records the former contents, so that the plan can be undone.
 //!
 //! Before a file is written, its former and its new content are recorded in `changes.json`. If a process dies in
-//! between, there is a record without a change, which [`remove`] recognises by the bytes of the file. There is never a
-//! change without a record. A file that still has the bytes that we wrote gets its former bytes back. If a file was
-//! changed after we wrote it, only our entries are removed from it.
+//! between, the record has a change that was not made, and [`remove`] recognises this by the bytes of the file. There
+//! is never a change without a record. A file that still has the bytes that we wrote gets its former bytes back. If a
+//! file was changed after we wrote it, only our entries are removed from it.
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -16,8 +16,8 @@ use tiro_base::error::{Context, Error, Kind, Result, quoted};
 use tiro_base::file::user_file::{self, Bytes, FileSnapshot};
 use tiro_base::private;
 
-/// The largest record that is read, in bytes. Arbitrary: the record contains the former texts of a few files, each of
-/// at most 4 MiB.
+/// The largest record that is read, in bytes. Arbitrary: far more than the former texts of a few files, each of which
+/// has at most 4 MiB.
 const LARGEST: u64 = 256 << 20;
 
 const FILE: &str = "changes.json";
@@ -40,9 +40,9 @@ pub struct Applied {
 pub struct Removed {
     /// Files that have their former content again, or were deleted because they did not exist before.
     pub restored: Vec<PathBuf>,
-    /// Files that were changed after we wrote them, from which only our entries were removed.
+    /// Files that were changed after we wrote them. Only our entries were removed from these files.
     pub edited: Vec<PathBuf>,
-    /// Files without a record, from which the entries that are certainly ours were removed.
+    /// Files without a record. The entries that are certainly ours were removed from these files.
     pub swept: Vec<PathBuf>,
     /// The files that could not be restored. They were not changed, and their records stay.
     pub findings: Vec<Finding>,
@@ -66,9 +66,9 @@ struct Recorded {
     #[serde(with = "tiro_base::file::as_text")]
     path: PathBuf,
     before: Option<FileSnapshot>,
-    /// The contents that we wrote, oldest first. There is more than one only while the file is being written.
+    /// The contents that we wrote, oldest first. The list has more than one entry only while the file is being written.
     wrote: Vec<FileSnapshot>,
-    /// Directories that were created for it, outermost first.
+    /// Directories that were created for the file, outermost first.
     made: Vec<PathBuf>,
 }
 

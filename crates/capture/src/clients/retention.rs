@@ -18,7 +18,7 @@ const DEFAULT: u64 = 30;
 /// setting.
 pub const OFFERED: u64 = 3653;
 
-/// The least number of days for which Tiro makes no offer.
+/// If Claude Code keeps transcripts for at least this many days, Tiro offers no change.
 const ENOUGH: u64 = 365;
 
 /// Our entry.

@@ -32,7 +32,8 @@ const BEFORE_A_CALL: Duration = Duration::from_millis(600);
 /// The longest time that a call waits for other writers. After that, it answers from what is stored.
 const TURN: Duration = Duration::from_millis(250);
 
-/// The longest time that a call waits for another round of catching up. Arbitrary: most rounds take some hundredths of it.
+/// The longest time that a call waits for another round of catching up. Arbitrary: most rounds take only some
+/// hundredths of this time.
 const OTHER_ROUND: Duration = Duration::from_secs(1);
 
 /// The longest time that a call waits for git. Arbitrary: about twenty times as long as an ordinary commit takes on a
@@ -175,8 +176,8 @@ impl CatchUp<'_> {
     async fn run(&mut self) -> Result<()> {
         let both = (self.sources, self.intake);
         let spool = self.sources.spool();
-        // Rounds of one server take turns. If a round began while another one runs, it could find nothing left to
-        // import, and answer before the other one has linked its imports. But a call doesn't wait for a long round of
+        // Rounds of one server take turns. Otherwise a second round could find nothing left to import, and its call
+        // would be answered before the first round has linked its imports. But a call doesn't wait for a long round of
         // the idle server.
         let patience = if self.is_idle() { WHILE_IDLE } else { OTHER_ROUND };
         let turn = tokio::time::timeout(patience, self.following.turn.lock()).await;
@@ -206,7 +207,8 @@ impl CatchUp<'_> {
         let read = self.follow_sessions(grown, &spool, &mut importer).await?;
         let Importer { output, span, .. } = importer;
         link::link_span(both, &work_trees, &span, (!self.is_idle()).then_some(GIT_BEFORE_A_CALL)).await?;
-        // The references are removed only now. Until here, another process that finds them reads and links the same.
+        // The references are removed only now. If this process dies before this point, another process finds the
+        // references, and reads and links the same content.
         read.into_iter().for_each(Taken::done);
         let mut is_linked = !link::is_unfinished(self.intake).await?;
         if moved {
@@ -337,7 +339,7 @@ impl CatchUp<'_> {
         Ok(read)
     }
 
-    /// Reads one transcript. Returns its reference if all of the transcript was read.
+    /// Reads one transcript. Returns the reference to the transcript if the whole transcript was read.
     async fn follow_session(
         &mut self,
         taken: Taken,

@@ -15,7 +15,7 @@ use tiro_redact::Redactor;
 /// The number of bytes that are compared to recognise a transcript, at its beginning and before the cursor.
 const AROUND: u64 = 4096;
 
-/// The position at which reading a transcript continues, and what is known of its session up to this position.
+/// The position at which reading a transcript continues, and what is known about its session up to this position.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Cursor {
     /// The offset in bytes of the first line that was not read.
@@ -135,7 +135,7 @@ impl Cursor {
         self.seen.max(self.at + self.looked)
     }
 
-    /// Returns what is known of the session so far.
+    /// Returns what is known about the session so far.
     pub fn about(&self) -> About {
         About {
             session: self.session.clone(),

@@ -69,8 +69,8 @@ impl Stored {
         self.imported.is_some()
     }
 
-    /// Returns whether no ancestor of a stored commit is missing. This is certain if only new commits are wanted and a
-    /// version before 0.2 wrote the state.
+    /// Returns whether it is certain that no ancestor of a stored commit is missing. It is certain if only new commits
+    /// are wanted and a version before 0.2 wrote the state.
     pub fn has_no_gaps(&self, wanted: Wanted) -> bool {
         wanted == Wanted::New && self.imported.as_deref() == Some(FORMERLY_WHOLE)
     }
@@ -106,9 +106,10 @@ impl Stored {
     /// Records that an import begins. `left_out` is the number of older commits that the import leaves out. If the
     /// import stops early, ancestors of stored commits may be missing, and the recorded state says so.
     ///
-    /// A state that an earlier version wrote is not changed. If the user of that version declined the history, any
-    /// other state would look like an interrupted import, and the rest of the history would be imported. Keeping that
-    /// state is safe: parents are stored before their children, so no ancestor of a stored commit is missing.
+    /// A state that an earlier version wrote is not changed. The user of that version may have declined to import the
+    /// history. In this case, any other state would look like an interrupted import, and the rest of the history would
+    /// be imported. Keeping that state is safe: parents are stored before their children, so no ancestor of a stored
+    /// commit is missing.
     pub async fn begin(&self, intake: &dyn Intake, wanted: Wanted, left_out: usize) -> Result<()> {
         if self.has_no_gaps(wanted) {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Links commits to the sessions that led to them, and replaced commits to their replacements. The result doesn't
+//! Links each commit to the sessions that led to it, and each replaced commit to its replacement. The result doesn't
 //! depend on whether the commit or the session was imported first.
 
 use std::collections::{HashMap, HashSet};

@@ -10,8 +10,8 @@ use crate::sources::Sources;
 use crate::spool::Spool;
 use tiro_base::memory::Millis;
 
-/// The greatest age of the conversation that a summary at the beginning of a transcript repeats, in milliseconds. In
-/// Claude Code, a session can be continued for 30 days.
+/// A transcript may begin with a summary of an earlier conversation. This is the greatest age of that conversation, in
+/// milliseconds. In Claude Code, a session can be continued for 30 days.
 const REACH: Millis = 30 * 24 * 60 * 60 * 1000;
 
 /// The pauses of this project, and those that apply to all projects. Each pause is a pair: the time of its beginning

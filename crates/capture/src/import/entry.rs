@@ -113,7 +113,7 @@ pub struct Counts {
     pub unknown: BTreeMap<String, usize>,
     /// Private passages that were replaced.
     pub private: usize,
-    /// Lines that show that the client compacted the conversation before them.
+    /// How often the client compacted the conversation, according to the lines.
     pub compactions: usize,
 }
 
@@ -136,7 +136,7 @@ pub(in crate::import) enum Part<'a> {
     Result { id: Cow<'a, str>, outcome: Outcome, output: Cow<'a, str>, changed: Vec<String> },
 }
 
-/// A line of the transcript, as its parts and their common properties.
+/// A line of the transcript: its parts, and the properties that the parts share.
 #[derive(Default)]
 pub(in crate::import) struct Line<'a> {
     pub(in crate::import) key: Option<Cow<'a, str>>,

@@ -127,7 +127,7 @@ fn is_of_file(tool: &str) -> bool {
     ["read", "view", "edit", "write", "create", "replace"].iter().any(|verb| tool.contains(verb))
 }
 
-/// Returns whether a tool is one of Tiro's own. The name of the tool's server and the name of the tool decide.
+/// Returns whether a tool is one of Tiro's own, according to the name of the tool's server and the name of the tool.
 pub(super) fn is_own(tool: &str) -> bool {
     let rest = tool.strip_prefix("mcp_").map(|rest| rest.trim_start_matches('_'));
     let (server, name) = rest.unwrap_or(tool).rsplit_once("__").unwrap_or((rest.unwrap_or_default(), tool));

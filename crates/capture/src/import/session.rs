@@ -123,8 +123,8 @@ impl Session {
         }
     }
 
-    /// Returns the byte at which the next reading must begin. The first line whose call has no result yet, or whose
-    /// entry is held back, begins there. Returns `None` if there is no such line.
+    /// Returns the byte at which the next reading must begin: the beginning of the first line whose call has no result
+    /// yet, or whose entry is held back. Returns `None` if there is no such line.
     pub fn open_from(&self) -> Option<u64> {
         self.unsettled().map(|(at, _)| at).min()
     }
@@ -154,7 +154,7 @@ impl Session {
         self.held.drain(..settled).map(|(_, entry)| entry).collect()
     }
 
-    /// Returns what is known of the session so far.
+    /// Returns what is known about the session so far.
     pub fn about(&self) -> &About {
         &self.about
     }
@@ -164,7 +164,7 @@ impl Session {
         &self.counts
     }
 
-    /// Returns what is known of the session so far, so that the caller can change it.
+    /// Returns what is known about the session so far, so that the caller can change it.
     pub fn about_mut(&mut self) -> &mut About {
         &mut self.about
     }
@@ -179,7 +179,7 @@ impl Session {
         count(&mut self.counts.unknown, kind.unwrap_or("without a type"));
     }
 
-    /// Counts a line that shows that the client compacted the conversation before it.
+    /// Counts a line by which the client shows that it compacted the conversation.
     pub fn compacted(&mut self) {
         self.counts.compactions += 1;
     }

@@ -50,8 +50,8 @@ pub struct Session {
 
 /// Reads a file. `stem` is the name of the file without the extension. The name begins with a date.
 ///
-/// The name contains the time in UTC. Old versions of SpecStory wrote the same time into the heading as the local time
-/// of the machine. The difference between the two shows how far the local time is behind UTC.
+/// The name contains the time in UTC. Old versions of SpecStory wrote the same moment into the heading, in the local
+/// time of the machine. The difference between the two shows how far the local time is behind UTC.
 pub fn read(stem: &str, text: &str) -> Session {
     let heads = heads(text);
     let top = &text[..heads.first().map_or(text.len(), |head| head.from)];

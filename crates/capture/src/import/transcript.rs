@@ -35,8 +35,8 @@ use tiro_base::memory::Millis;
 pub use entry::{About, Counts, Forked, TranscriptEntry};
 pub use formats::Format;
 
-/// If invalid JSON is followed by objects on the same line, they are searched in texts of at most this length in bytes,
-/// and at the following number of places.
+/// A line may have invalid JSON that is followed by objects. These objects are looked for only if the text has at most
+/// this many bytes, and only at the following number of places.
 const LONGEST_MENDED: usize = 1024 * 1024;
 const MOST_STARTS: usize = 64;
 
@@ -138,8 +138,8 @@ impl Transcript {
         }
     }
 
-    /// Returns the byte at which the next reading must begin. The first line whose call has no result yet, or whose
-    /// entry is held back, begins there. Returns `None` if there is no such line.
+    /// Returns the byte at which the next reading must begin: the beginning of the first line whose call has no result
+    /// yet, or whose entry is held back. Returns `None` if there is no such line.
     pub fn open_from(&self) -> Option<u64> {
         self.session.open_from()
     }
@@ -155,7 +155,7 @@ impl Transcript {
         self.session.rest()
     }
 
-    /// Returns what is known of the session so far.
+    /// Returns what is known about the session so far.
     pub fn about(&self) -> &About {
         self.session.about()
     }

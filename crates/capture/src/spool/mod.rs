@@ -46,8 +46,8 @@ const TAKEN: &str = ".taken";
 const WAITING: &str = ".json";
 /// The number of hexadecimal digits of the hash in a reference's file name. A suffix follows the hash.
 const STEM: usize = 16;
-/// If a pause seems to begin more than this many milliseconds in the future, the clock was wrong when the pause began:
-/// a day. Arbitrary.
+/// If the recorded beginning of a pause lies more than this many milliseconds in the future, the clock was wrong when
+/// the pause began. Arbitrary: a day.
 const FARTHEST: Millis = 24 * 60 * 60 * 1000;
 const PAUSED: &str = "paused";
 const PAUSES: &str = "pauses";
@@ -65,7 +65,7 @@ pub struct Reference {
     /// The path of the transcript.
     #[serde(default, with = "tiro_base::file::as_optional_text")]
     pub transcript: Option<PathBuf>,
-    /// A commit that was made with a detached `HEAD`. Perhaps no branch or tag leads to this commit later.
+    /// A commit that was made with a detached `HEAD`. Later, there may be no branch or tag that leads to this commit.
     #[serde(default)]
     pub commit: Option<String>,
     /// The working directory.
@@ -258,7 +258,7 @@ impl Spool {
             if folder.has(PAUSED) {
                 // If the clock was set back during the pause, the whole time between the beginning and now counts as
                 // paused. If the clock was far ahead at the beginning, this time could be years. In that case, two
-                // other times count as paused: the time until now, and the day after the wrong time.
+                // other periods count as paused instead: everything until now, and one day from the wrong time on.
                 let since = folder.paused_since();
                 match since.saturating_sub(now) > FARTHEST {
                     true => pauses.extend([(0, now), (since, since.saturating_add(FARTHEST))]),

@@ -24,7 +24,8 @@ impl Tried {
     }
 }
 
-/// Tries actions that a hostile document could make the parser do. `confinement` is the confinement of this process.
+/// Tries actions that a hostile document could make the parser do. `confinement` says what already confines this
+/// process.
 pub fn attempt(confinement: Confinement) -> Tried {
     // Errors without an error code of the operating system come from the standard library, and count as refusals.
     let code = |error: io::Error| error.raw_os_error().unwrap_or_default();
@@ -46,8 +47,9 @@ pub fn attempt(confinement: Confinement) -> Tried {
     Tried { confinement, refused }
 }
 
-/// Reads a document from `input` and writes its text to `output`. First it writes a line of JSON, which has either the
-/// length of the text in bytes and the notes, or the fault. The text follows.
+/// Reads a document from `input` and writes its text to `output`. First it writes a line of JSON. If the text was
+/// extracted, this line has the length of the text in bytes and the notes, and the text follows. Otherwise the line has
+/// the fault.
 ///
 /// # Errors
 ///

@@ -12,8 +12,8 @@ use zip::ZipArchive;
 
 use super::{Extracted, Fault, Note, Text};
 
-/// The largest file of an archive that is read, in bytes. Arbitrary: the XML of a text is about ten times longer than
-/// the text.
+/// The size of the largest file that is read from an archive, in bytes. Arbitrary: the XML of a text is about ten times
+/// as long as the text, so this is enough for about 25 MB of text.
 const LARGEST: u64 = 256 << 20;
 
 /// The maximum number of files of a kind that are read from an archive. Arbitrary.
@@ -113,7 +113,7 @@ fn part(archive: &mut Archive<'_>, name: &str, format: &Format, text: &mut Text)
 fn read(source: impl BufRead, format: &Format, text: &mut Text) -> Result<(), Fault> {
     let mut reader = Reader::from_reader(source);
     let mut buffer = Vec::new();
-    // The numbers of open elements with text and of open hidden elements.
+    // How many elements with text are open, and how many hidden elements are open.
     let (mut texts, mut hidden) = (0_usize, 0_usize);
     loop {
         buffer.clear();

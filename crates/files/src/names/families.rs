@@ -111,7 +111,8 @@ pub(super) const TEXTS: &[&str] = &[
     "i18n", "l10n", "lang", "langs", "locale", "locales", "messages", "schemas", "templates", "translations",
 ];
 
-/// Whole names without an extension and without a dot in front that say that a file contains secrets.
+/// If one of these is the whole name of a file, the file contains secrets. The names have no extension and no leading
+/// dot.
 #[rustfmt::skip]
 pub(super) const BARE: &[&str] = &[
     "apikey", "credentials", "creds", "htpasswd", "passphrase", "password", "passwords", "secret", "secrets",

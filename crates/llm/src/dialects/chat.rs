@@ -144,7 +144,7 @@ impl ChatReader {
     fn message(&mut self, answer: &mut Answer, message: &Value) -> Result<(), Misread> {
         match message.get("content") {
             Some(Value::String(content)) => answer.text += content,
-            // Mistral's models that think answer with a list of texts and thoughts.
+            // The answer of Mistral's reasoning models is a list of texts and thoughts.
             Some(Value::Array(parts)) => {
                 let of_text = parts.iter().filter(|part| text(part, "type") == Some("text"));
                 of_text.filter_map(|part| text(part, "text")).for_each(|piece| answer.text += piece);

@@ -59,8 +59,8 @@ impl Dialect {
         }
     }
 
-    /// Returns the path, headers and body of the request. `author` is the name that marks the kept data of the model
-    /// (see [`author`]).
+    /// Returns the path, headers and body of the request. The data that the model wants back is kept under the name
+    /// `author` (see [`author`]).
     pub fn post(self, asked: &Asked<'_>, author: &str) -> Post {
         match self {
             Dialect::Chat => chat::post(asked, author),
@@ -90,8 +90,8 @@ impl Dialect {
     }
 }
 
-/// Returns the name that marks the kept data of a model. The data must not reach another model, because only the model
-/// that wrote it can and should read it.
+/// Returns the name under which the data that a model wants back is kept. The data must not reach another model,
+/// because only the model that wrote it can and should read it.
 pub(super) fn author(provider: &Provider, dialect: Dialect) -> String {
     format!("{dialect:?} {} {}", provider.host(), provider.model)
 }

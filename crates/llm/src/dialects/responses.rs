@@ -161,7 +161,7 @@ impl ResponsesReader {
     }
 }
 
-/// Reads a whole call. The call's arguments replace the arguments that came in pieces.
+/// Reads a whole call. The arguments in the whole call replace those that came in pieces before.
 fn call(answer: &mut Answer, place: u64, item: &Value) -> Result<(), Misread> {
     let piece = answer.call(place)?;
     text(item, "call_id").unwrap_or_default().clone_into(&mut piece.id);

@@ -240,8 +240,8 @@ pub(super) fn word_end(text: &[u8], range: &Range<usize>) -> usize {
     end
 }
 
-/// Returns whether the `!` at the end of `range` belongs to the value. The `!` does so if the sentence goes on after
-/// it, as in `… Xk92! and`, or if the line ends there.
+/// Returns whether the `!` at the end of `range` belongs to the value: the sentence goes on after the `!`, as in `…
+/// Xk92! and`, or the line ends after it.
 fn is_part(text: &[u8], range: Range<usize>) -> bool {
     let value = &text[range.start..range.end - 1];
     let goes_on = match text.get(range.end) {

@@ -137,7 +137,7 @@ fn by_punctuation(
             let default = DEFAULTS.iter().any(|call_of| call.ends_with(call_of.as_bytes()));
             Some((if default { Joint::Default } else { Joint::List }, margin(text, at + 1)))
         }
-        // In a test, as in `assert_eq!(config.password, "…")`, and in a column of a fixture.
+        // A comma in a test, as in `assert_eq!(config.password, "…")`, or in a column of a fixture.
         b',' if spaces == 0 && is_compared(text, name) => Some((Joint::Default, margin(text, at + 1))),
         b')' => method(text, at).map(|at| (Joint::Default, at)),
         b'(' => Some((Joint::Call, margin(text, at + 1))),

@@ -125,8 +125,8 @@ struct Body {
 /// base64.
 fn body(text: &[u8], start: usize, gap: usize) -> Body {
     let mut at = start;
-    // `end` and `letters` are the present end and the number of letters of a key without its last line. `last` and
-    // `likely` are the same for a key with its last line.
+    // In case the last line of the key is missing, `end` is the end of the key so far, and `letters` is its number of
+    // letters. In case the last line follows, these are `last` and `likely`.
     let (mut end, mut letters) = (start, 0);
     let (mut last, mut likely) = (start, 0);
     // The beginning of the first line, and the length of the line before `at`.

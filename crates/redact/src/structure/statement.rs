@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::is_secret;
 use crate::shape::{bare, is_stated};
 
-/// The maximum number of bytes of a list of columns on either side of a column.
+/// The maximum number of bytes that are read of a list of columns before the found column, and after it.
 const COLUMNS: usize = 1200;
 
 /// The maximum number of bytes of the rows of a statement.

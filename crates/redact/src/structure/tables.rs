@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::{is_secret, line, line_end};
 use crate::shape::{bare, is_stated};
 
-/// The maximum number of bytes of a header on either side of a cell.
+/// The maximum number of bytes that are read of a header before the found cell, and after it.
 const HEADER: usize = 1200;
 
 /// The maximum number of bytes of a row.

@@ -94,7 +94,8 @@ fn find(path: &Path) -> Result<bool> {
 
 /// Runs `check`, one of SQLite's checks of a file. Returns its lines about damage.
 ///
-/// Errors if the disk failed for `connection`, now or before, because the check reports unreadable pages as damaged.
+/// Errors if the disk failed during this check, or earlier on `connection`. In this case, the check would report
+/// unreadable pages as damaged.
 pub(crate) fn lines(connection: &Connection, check: &str) -> Result<Vec<String>> {
     let checked = connection.prepare(check).and_then(|mut statement| {
         let lines = statement.query_map([], |row| row.get::<_, String>(0))?;

@@ -127,7 +127,7 @@ impl SqliteStore {
     }
 }
 
-/// Returns up to `limit` rows or groups of rows without a sum, each with the number of its table and its key.
+/// Finds up to `limit` rows or groups of rows that have no sum. Returns the number of the table and the key of each.
 fn without_sum(connection: &Connection, limit: usize) -> Result<Vec<(i64, i64)>> {
     let mut missing = Vec::new();
     for Table { part, name, key, .. } in TABLES {
@@ -178,7 +178,7 @@ fn computed(connection: &Connection, part: i64, key: i64) -> rusqlite::Result<Op
     Ok(group.as_ref().map(finished))
 }
 
-/// Queries that count rows with another owner than the session or memory that they belong to.
+/// Queries that count rows whose owner differs from the owner of their session or memory.
 const STRAY: &[&str] = &[
     "SELECT count(DISTINCT s.seq) FROM sessions s JOIN memories m ON m.session = s.seq WHERE m.owner <> s.owner",
     "SELECT count(*) FROM session_aliases r JOIN sessions s ON s.seq = r.session WHERE s.owner <> r.owner",
@@ -191,8 +191,8 @@ const STRAY: &[&str] = &[
      JOIN threads t ON t.seq = u.thread JOIN sessions s ON s.seq = t.session WHERE s.owner <> b.owner",
 ];
 
-/// Returns the number of damaged rows. The number includes sums that differ from their rows or have no rows, and rows
-/// with another owner than the session or memory that they belong to.
+/// Returns the number of damaged rows. These are counted too: sums that differ from their rows, sums without rows, and
+/// rows whose owner differs from the owner of their session or memory.
 pub(super) fn damaged(connection: &Connection) -> Result<usize> {
     let mut damaged = 0;
     for sql in STRAY {

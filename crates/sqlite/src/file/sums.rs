@@ -1,5 +1,5 @@
-//! Checksums of memories' rows and of vectors. Damage to a row or a vector is noticed by its sum. A text has a separate
-//! hash in its row.
+//! Checksums of memories' rows and of vectors. Damage to a row or a vector is noticed because the sum no longer fits. A
+//! text has a separate hash in its row.
 //!
 //! A sum is computed right after the row was written, from the values that are read back. A row that another program
 //! wrote has no sum until the idle worker computes it. Until then, damage to the row is not noticed.

@@ -34,7 +34,7 @@ use tiro_base::memory::{
 use tiro_base::scope::Scope;
 use tiro_store::{Flavour, ForeignDepth, ForeignMemory, ForeignPage, ForeignPart};
 
-/// The maximum number of memories and of bytes of a page. The page ends when one of the two is reached. Arbitrary.
+/// A page ends when it has this many memories, or this many bytes. Arbitrary.
 const PAGE: (usize, usize) = (500, 8 << 20);
 
 /// The longest name, title, path or other short text, in bytes. Arbitrary: the write path admits 500 bytes in

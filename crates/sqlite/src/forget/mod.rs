@@ -247,8 +247,8 @@ pub(crate) fn tombstone(
             .execute((operation, row.seq))?;
         log_chunks(connection, row.seq, "removed")?;
     }
-    // The memory that summarises a session may also be selected. If it was selected together with messages of the
-    // session, it was already removed with them.
+    // The memory that summarises a session may also be selected. If messages of the session were selected too,
+    // forgetting these messages has already removed that memory.
     connection
         .prepare_cached(
             "DELETE FROM operation_memories WHERE operation = ?1 AND memory NOT IN (SELECT seq FROM memories)",

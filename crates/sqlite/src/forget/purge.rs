@@ -33,8 +33,8 @@ use tiro_store::{Forgotten, Selection};
 /// waits for other writers.
 const EMPTYINGS: usize = 3;
 
-/// If a purge seems to have begun more than this many milliseconds in the future, its clock was wrong. Arbitrary: an
-/// hour.
+/// If the recorded beginning of a purge lies more than this many milliseconds in the future, the clock was wrong when
+/// the purge began. Arbitrary: an hour.
 const AHEAD: Millis = 3_600_000;
 
 impl SqliteStore {

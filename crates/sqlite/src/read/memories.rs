@@ -253,8 +253,8 @@ pub(crate) fn memories(connection: &Connection, scope: &Scope, keys: Vec<MemoryK
     Ok(found)
 }
 
-/// Returns the data that ranking needs of each memory in `keys`, in the order of `keys`. Memories that are not living
-/// or not in the scope are left out.
+/// Returns the data that ranking needs about each memory in `keys`, in the order of `keys`. Memories that are not
+/// living or not in the scope are left out.
 pub(crate) fn places(connection: &Connection, scope: &Scope, keys: Vec<MemoryKey>) -> Result<Vec<Neighbour>> {
     if keys.is_empty() {
         return Ok(Vec::new());

@@ -149,8 +149,8 @@ pub(crate) fn show(connection: &Connection, scope: &Scope) -> Result<()> {
     Ok(made?)
 }
 
-/// Returns the statement that makes a view of a table. The view contains the rows `t` that meet a condition, as rows of
-/// the tenant.
+/// Returns the statement that makes a view of a table. The view contains the rows `t` that meet the condition `which`,
+/// and names the tenant as their owner.
 fn view(connection: &Connection, table: &str, tenant: &str, which: &str) -> Result<String> {
     let mut statement = connection.prepare_cached("SELECT name FROM pragma_table_info(?1, 'main')")?;
     let columns: Vec<String> = statement.query_map([table], |row| row.get(0))?.collect::<Result<_, _>>()?;
@@ -172,7 +172,7 @@ pub(crate) fn has_views(connection: &Connection) -> Result<bool> {
 }
 
 /// Returns the scopes of the parts that the reader sees: the shared part, followed by the reader's private part, if
-/// there is one. The scope of the shared part leaves out the names that mean private sessions of the reader.
+/// there is one. If a name means a private session of the reader, the scope of the shared part leaves the name out.
 ///
 /// On a connection with views, returns only the scope itself, which covers both parts.
 pub(crate) fn seen(connection: &Connection, scope: &Scope) -> Result<Vec<Scope>> {

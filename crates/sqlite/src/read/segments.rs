@@ -152,8 +152,8 @@ fn version(connection: &Connection, scope: &Scope) -> Result<Version> {
             .optional()?;
         return Ok(version.unwrap_or(Version::from_store(0)));
     };
-    // The versions are hashed. Their sum or maximum would not be enough, because it could have an earlier value again
-    // after a session was removed.
+    // The versions are hashed. Their sum or maximum would not be enough: after a session was removed, the sum or
+    // maximum could be the same as at an earlier time.
     let mut hasher = blake3::Hasher::new_derive_key("tiro 2026 source version");
     let mut sessions = Vec::with_capacity(names.len());
     for name in names {

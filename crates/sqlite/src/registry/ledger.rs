@@ -18,8 +18,8 @@ use tiro_base::money::Money;
 use tiro_store::decide::spending::{self, Limit, Settled};
 use tiro_store::{Planned, Reservation, SpendingRow, Spent};
 
-/// The time after its deadline during which a reservation still counts as open, in milliseconds. Arbitrary: a process
-/// may be suspended for this time.
+/// How long a reservation still counts as open after its deadline, in milliseconds. Arbitrary: a process may be
+/// suspended for this time.
 const GRACE_MS: Millis = 60_000;
 
 const DAY_MS: Millis = 86_400_000;

@@ -12,7 +12,7 @@ use crate::read::conditions::Conditions;
 use tiro_base::filter::Filter;
 use tiro_base::scope::Scope;
 
-/// The maximum number of cached lists. Arbitrary: a list takes eight bytes for each chunk.
+/// The maximum number of cached lists. Arbitrary: the number is small because a list takes eight bytes for each chunk.
 const MOST: usize = 4;
 
 /// The lists that were used most recently, the latest one last. They are valid for `version`.

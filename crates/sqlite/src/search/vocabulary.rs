@@ -50,7 +50,7 @@ pub(crate) fn read(inner: &Inner, connection: &Connection, terms: &[Term]) -> Re
 }
 
 /// Returns how many documents contain the rarest of `stems`. The result is an upper bound for the number of documents
-/// with the phrase of these stems. Counting these exactly would take as long as a search.
+/// with the phrase of these stems. Counting these documents exactly would take as long as a search.
 fn least(stems: &[String], mut documents_of: impl FnMut(&str) -> Result<i64>) -> Result<i64> {
     let mut least = None;
     for stem in stems {

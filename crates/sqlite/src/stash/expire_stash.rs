@@ -17,7 +17,8 @@ use tiro_store::decide::clock;
 use tiro_store::tuning::GRACE;
 
 /// Returns the query for the rows of expired memories of the owner `?1`: memories that expired by `?2`, and memories
-/// older than `?3`. Each condition has an index, except the age, which is left out if there is no such limit.
+/// older than `?3`. An index helps with each condition except the age. So the condition on the age is left out if
+/// `made_before` sets no limit.
 fn over(made_before: Millis) -> String {
     let age = match made_before {
         Millis::MIN => "AND ?3 IS ?3",

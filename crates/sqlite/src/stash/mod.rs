@@ -126,7 +126,7 @@ fn living(connection: &Connection, scope: &Scope, id: &MemoryId) -> Result<Optio
     Ok(None)
 }
 
-/// Stores the given memories, and restores those that were forgotten. Returns how many of their chunks have no
+/// Stores the given memories, and restores those that were forgotten. Returns how many chunks of these memories have no
 /// embedding.
 fn store_given(
     connection: &Connection,

@@ -264,7 +264,7 @@ fn open_entries() -> String {
     )
 }
 
-/// Returns the next entry of the scope to take. Gives up the entries before it that were tried too often.
+/// Returns the next entry of the scope to take. Gives up the entries before this entry that were tried too often.
 fn next_entry(connection: &Connection, scope: &Scope, now: Millis, clock: Millis) -> Result<Option<Queued>> {
     let mut statement = connection.prepare_cached(&open_entries())?;
     let mut rows = statement.query(parts::both(scope))?;

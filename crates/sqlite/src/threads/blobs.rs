@@ -143,8 +143,8 @@ pub(super) fn put(
     Ok(())
 }
 
-/// Records the copies of files that no block of the thread after the place `before` contains, so that their texts are
-/// kept too.
+/// The assistant may have a copy of a file that no block of the thread after the place `before` contains. Records these
+/// copies, so that their texts are kept too.
 pub(super) fn keep_copies(connection: &Connection, owner: &str, thread: i64, before: i64) -> Result<()> {
     let mut statement = connection.prepare_cached(
         "SELECT DISTINCT b.seq FROM thread_files f JOIN blobs b ON b.owner = ?1 AND b.hash = coalesce(f.sent, f.raw)

@@ -1,7 +1,7 @@
 //! The arithmetic of vectors: dot products of int8 codes in two planes, and of half-precision floats.
 //!
-//! The loops are compiled for several instruction sets. The best one of the machine is chosen at run time. A product of
-//! codes is a sum of integers, so it is the same on every machine and in every order of summing.
+//! The loops are compiled for several instruction sets. The best set that the machine supports is chosen at run time. A
+//! product of codes is a sum of integers, so it is the same on every machine and in every order of summing.
 //!
 //! A code plus 128 is stored as a byte. Each byte of a row is split into two 4-bit halves. One plane has the high
 //! halves, and another plane has the low halves, four in each 16-bit word. The two planes together take as much memory

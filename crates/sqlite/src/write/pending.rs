@@ -159,7 +159,7 @@ fn code_kinds() -> String {
 /// Reads ranges of texts without reading the whole texts.
 struct Texts<'a> {
     connection: &'a Connection,
-    /// The memory whose text is open, and the text.
+    /// The row of the memory whose text was opened last, and the open text.
     open: Option<(i64, Blob<'a>)>,
 }
 

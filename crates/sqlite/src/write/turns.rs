@@ -104,7 +104,7 @@ fn turn(row: &Row<'_>) -> rusqlite::Result<Turn> {
 struct Rows {
     /// For messages before this ordinal, only the rows of chunks with a context are made again.
     new: i64,
-    /// Whether only rows are made again to which the present version adds words.
+    /// If true, a row is made again only if the present version adds words to it.
     only_outdated: bool,
 }
 

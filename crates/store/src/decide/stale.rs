@@ -68,8 +68,8 @@ pub fn standin(known: Option<Standing>, id: &MemoryId, last: i64) -> Standin {
 ///
 /// Segments never change: if the number of an offered segment is taken, another process has closed it already. A
 /// segment begins right after the end of the previous one, so that a forgotten message that is restored later also
-/// belongs to a segment. The result ends before the first offered segment that skips a number or would end before its
-/// beginning.
+/// belongs to a segment. If an offered segment skips a number, or would end before it begins, the result ends before
+/// this segment.
 pub fn closed(mut next: i64, mut from: i64, offered: &[SegmentRow]) -> Vec<(i64, i64, i64)> {
     let mut closed = Vec::new();
     for segment in offered {

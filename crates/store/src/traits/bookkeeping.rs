@@ -18,8 +18,8 @@ pub trait Bookkeeping: Send + Sync {
 
     /// Adds a summary to the queue, to be made at `not_before` or later. If its entry exists already and is completed
     /// or failed, the entry becomes pending again. If the user asks for the summary, the entry is taken before those
-    /// that the program added. If the program asks, the new entry replaces entries that the program added earlier for
-    /// shorter ranges with the same beginning and level.
+    /// that the program added. If the program itself asks for it, the new entry replaces entries that the program added
+    /// earlier for shorter ranges with the same beginning and level.
     ///
     /// The queue has at most one entry for each range, level and provider. Errors with `Kind::NotFound` if the scope
     /// has no such session.

@@ -85,12 +85,12 @@ pub trait ReadCommits: Send + Sync {
     /// Returns the time of the owner's first tool call that changed a file or made a commit, or `None`.
     async fn first_evidence(&self, scope: &Scope) -> Result<Option<Millis>>;
 
-    /// Returns the file changes that living tool calls of the owner's sessions made between `from` and `until`,
-    /// in order of time.
+    /// Returns the file changes that tool calls of the owner's sessions made between `from` and `until`, in order of
+    /// time. Forgotten tool calls are left out.
     async fn file_writes(&self, scope: &Scope, from: Millis, until: Millis) -> Result<Vec<WriteRow>>;
 
-    /// Returns the living tool calls of the owner's sessions that made a commit and began between `from` and
-    /// `until`, in order of time.
+    /// Returns the tool calls of the owner's sessions that made a commit and began between `from` and `until`, in order
+    /// of time. Forgotten tool calls are left out.
     async fn commit_calls(&self, scope: &Scope, from: Millis, until: Millis) -> Result<Vec<CallRow>>;
 
     /// Returns the parts of the owner's graph, in order.

@@ -18,8 +18,8 @@ pub trait ReadMemories: Send + Sync {
     /// are left out.
     async fn memories(&self, scope: &Scope, keys: Vec<MemoryKey>) -> Result<Vec<Memory>>;
 
-    /// Returns the keys of the memories in `ids`, in order. An id that is not of a living memory of the scope gives
-    /// `None`.
+    /// Returns the keys of the memories in `ids`, in order. The result is `None` for an id that no living memory of the
+    /// scope has.
     async fn keys_of(&self, scope: &Scope, ids: Vec<MemoryId>) -> Result<Vec<Option<MemoryKey>>>;
 
     /// Returns up to `limit` living memories that `filter` admits, the last stored first. If `after` is `Some`,
@@ -43,8 +43,8 @@ pub trait ReadMemories: Send + Sync {
     /// in the scope are left out.
     async fn texts(&self, scope: &Scope, keys: Vec<MemoryKey>) -> Result<Vec<(MemoryKey, String)>>;
 
-    /// Like [`texts`](ReadMemories::texts), but also returns whether each text is damaged, that is, differs from the
-    /// stored text.
+    /// Like [`texts`](ReadMemories::texts), but also returns whether each text is damaged, that is, no longer the text
+    /// that was stored.
     async fn checked_texts(
         &self,
         scope: &Scope,

@@ -10,8 +10,8 @@ use tiro_text::words::Term;
 /// Searches by words and by vectors.
 #[async_trait]
 pub trait Search: Send + Sync {
-    /// Returns the candidates of a search and the data that ranking needs of them. All candidates are read at the same
-    /// moment.
+    /// Returns the candidates of a search and the data that ranking needs about them. All candidates are read at the
+    /// same moment.
     ///
     /// Scope and filter are applied first. After that, the best chunks by words and the nearest chunks by vectors are
     /// chosen, in each group up to the limit of the query. English stemming and pruning of words happen here. Scores

@@ -92,8 +92,8 @@ impl Measurement {
 pub struct Savings {
     /// How many contexts were sent.
     pub answers: i64,
-    /// The tokens of the whole conversations that contexts replaced. A conversation counts once for each of its
-    /// contexts.
+    /// The tokens that the whole conversations would have taken in place of the contexts. A conversation counts once
+    /// for each of its contexts.
     pub whole: i64,
     /// The tokens of the contexts.
     pub sent: i64,

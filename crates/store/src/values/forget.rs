@@ -33,7 +33,7 @@ pub struct Forgotten {
     pub ids: Vec<MemoryId>,
     /// How many tokens the memories have (o200k).
     pub tokens: i64,
-    /// The names of the sessions that a purge removed with their last memory.
+    /// The names of the sessions that a purge removed because it removed their last memory.
     pub sessions: Vec<String>,
 }
 

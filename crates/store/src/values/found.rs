@@ -61,8 +61,8 @@ pub struct CandidateQuery {
     pub filter: Filter,
     /// The groups of kinds that are searched. Each group is searched separately.
     pub groups: Vec<Group>,
-    /// The words as the user wrote them, or phrases. Words in other languages than English have their stems. Without
-    /// terms, there is no search by words.
+    /// The words or phrases to look for, as the user wrote them. Words in other languages than English have their
+    /// stems. Without terms, there is no search by words.
     pub terms: Vec<Term>,
     /// The counts of another store. A small store weights the terms by these counts instead of its own.
     pub weights: Option<Vocabulary>,
@@ -87,10 +87,10 @@ pub struct Candidates {
     pub near: Result<Vec<DenseCandidate>>,
     /// The commits that the query names, each with its first chunk.
     pub named: Result<Vec<(MemoryKey, ChunkKey)>>,
-    /// For each embedding of the query, its exact cosine with each chunk of the other parts that has a vector of the
-    /// same space.
+    /// For each embedding of the query: its exact cosine with each chunk that the other fields name and that has a
+    /// vector of the same space.
     pub cosines: Vec<Result<Vec<(ChunkKey, f64)>>>,
-    /// For the memories of the other parts, the data that ranking needs, ordered by key.
+    /// The data that ranking needs about the memories in the other fields, ordered by key.
     pub places: Result<Vec<Neighbour>>,
     /// How many chunks of the owner have no embedding yet and can't be found by meaning; `None` if they can't be
     /// counted.
@@ -137,15 +137,15 @@ pub struct Replacements {
     /// holds now. A memory is listed once for each replaced statement. If the whole memory was replaced by request, it
     /// is listed once.
     pub superseded: Vec<Superseded>,
-    /// The living statements of the scope in the memories of the query and in the replacing commits, in the order of
-    /// the memories; empty if they weren't requested.
+    /// The living statements of the scope that stand in the memories of the query or in the replacing commits, in the
+    /// order of these memories; empty if statements weren't requested.
     pub statements: Vec<Statement>,
     /// The memories with the statements in `statements`, each once.
     pub stating: Vec<Memory>,
     /// The memories that hold now in place of superseded memories, each once; empty if they weren't requested.
     pub holding: Vec<Memory>,
-    /// The data that ranking needs of the replacing commits and of the memories that hold now, ordered by key. Memories
-    /// that are not living or not in the scope are left out.
+    /// The data that ranking needs about the replacing commits and about the memories that hold now, ordered by key.
+    /// Memories that are not living or not in the scope are left out.
     pub places: Vec<Neighbour>,
 }
 
@@ -231,7 +231,7 @@ pub struct Renamed {
     pub author: Option<String>,
     /// The text that is indexed in place of the memory's own text.
     pub indexed: Option<String>,
-    /// The chunks, each with the number of tokens of its excerpt with the new name.
+    /// The chunks. Each comes with the number of tokens that its excerpt has once the author has the new name.
     pub tokens: Vec<(ChunkKey, i64)>,
 }
 

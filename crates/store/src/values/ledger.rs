@@ -88,7 +88,7 @@ pub struct SpendLimits {
     pub day: Option<Money>,
     /// The limit for one project, for all days together.
     pub project: Option<Money>,
-    /// The limit for all projects and days together.
+    /// The limit for all projects together, over all days.
     pub total: Option<Money>,
 }
 

@@ -23,7 +23,7 @@ pub struct SessionRow {
     pub head_sha: Option<String>,
 }
 
-/// The end of the client's name if a script ran the session. Such sessions are listed last.
+/// If a script ran the session, the client's name ends with this. Such sessions are listed last.
 pub const HEADLESS: &str = " headless";
 
 /// The title and the client of a session, by which people recognise the session.
@@ -136,11 +136,11 @@ pub struct ContextQuery {
     pub recent: usize,
     /// All messages are read if their closed segments have at most this many tokens.
     pub whole: i64,
-    /// How many messages before the first message without extracted facts are read again.
+    /// Reading begins this many messages before the first message whose facts are not extracted yet.
     pub look_back: i64,
     /// The maximum number of texts that are read.
     pub texts: usize,
-    /// The importance from which on a message counts as important.
+    /// A message with at least this importance counts as important.
     pub importance: f64,
     /// The maximum number of important messages that are read.
     pub important: usize,
@@ -161,8 +161,8 @@ pub struct ContextParts {
     pub from: i64,
     /// The living messages from `from` on, in order.
     pub messages: Vec<MessageRow>,
-    /// The texts of the messages that a context may show in full and of the messages after the last closed segment, in
-    /// order, up to a limit. The `bool` says whether the text is damaged.
+    /// Texts of messages, in order, up to a limit: those that a context may show in full, and those after the last
+    /// closed segment. The `bool` says whether the text is damaged.
     pub texts: Vec<(MemoryKey, String, bool)>,
     /// The tokens (o200k) of all living messages of the session.
     pub tokens: i64,

@@ -120,7 +120,7 @@ pub struct StashGroup {
     pub tokens: i64,
     /// When the last memory of the group was stashed.
     pub last: Millis,
-    /// The ids of the first few, the last stashed first.
+    /// The ids of the memories that were stashed last, the latest first.
     pub ids: Vec<MemoryId>,
 }
 
@@ -146,11 +146,11 @@ pub struct StashPage {
     pub offset: usize,
     /// The maximum number of groups to return.
     pub groups: usize,
-    /// The maximum number of ids to return of each group.
+    /// The maximum number of ids that are returned for each group.
     pub ids: usize,
 }
 
-/// The memories that left the stash because they expired, or would leave it.
+/// How many memories left the stash because they expired, or how many would leave it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StashExpired {
     /// How many texts are removed. Only texts that were given to the stash are removed; an undo restores them.

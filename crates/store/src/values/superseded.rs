@@ -19,7 +19,7 @@ pub struct Statement {
     pub voice: String,
     /// The value, in a normalised form: equal values have the same text.
     pub value: String,
-    /// The words that name the thing with this value, separated by spaces.
+    /// The words, separated by spaces, that name the thing with this value.
     pub words: String,
     /// When it was stated.
     pub time: Millis,
@@ -42,7 +42,8 @@ pub struct NewStatement {
 pub struct Superseded {
     /// The replaced memory.
     pub memory: MemoryKey,
-    /// The bytes of the replaced statement in the memory's text; `None` if the whole memory is replaced.
+    /// The range of bytes in the memory's text that the replaced statement takes; `None` if the whole memory is
+    /// replaced.
     pub statement: Option<(usize, usize)>,
     /// The words that say what the replaced value belongs to; `None` if the whole memory is replaced.
     pub words: Option<String>,
@@ -56,8 +57,8 @@ pub struct Superseded {
     pub by_session: Option<SessionId>,
     /// The ordinal of the memory that holds now, in its session.
     pub by_ordinal: Option<i64>,
-    /// The bytes of the new statement in the text of the memory that holds now; `None` if the statement is the whole
-    /// text.
+    /// The range of bytes that the new statement takes in the text of the memory that holds now; `None` if the
+    /// statement is the whole text.
     pub by_statement: Option<(usize, usize)>,
     /// The chunk with the new statement; `None` if the memory that holds now has no chunk.
     pub by_chunk: Option<ChunkKey>,

@@ -145,7 +145,7 @@ pub enum Reset {
     Thread,
 }
 
-/// The numbers of removed things after a reset of a thread.
+/// How much a reset of a thread removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ResetDone {
     /// How many files the ledger had.

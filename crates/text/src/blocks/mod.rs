@@ -112,7 +112,7 @@ pub fn blocks(message: &str) -> Vec<Block> {
 /// A message with fewer bytes than this is not searched for a pasted document. Arbitrary.
 const DOCUMENT: usize = 1200;
 
-/// The minimum number of list items of a pasted document without headings. Arbitrary.
+/// A pasted document without headings has at least this many list items. Arbitrary.
 const ITEMS: usize = 4;
 
 /// Returns the byte at which a pasted document, such as a plan or a review, begins in a person's message. A message has

@@ -8,8 +8,8 @@ use unicode_segmentation::UnicodeSegmentation;
 use super::code::is_spaceless;
 use super::{Block, Kind};
 
-/// The minimum number of bytes of a line that may count as wrapped, and of a Thai text that is cut at its spaces.
-/// Arbitrary.
+/// Only a line with at least this many bytes may count as wrapped, and only a Thai text with at least this many bytes
+/// is cut at its spaces. Arbitrary.
 const LONG_LINE: usize = 50;
 
 /// The maximum number of bytes of a sentence that can be quoted. Arbitrary: a longer one is usually a pasted text
@@ -40,7 +40,7 @@ pub enum Form {
     Question,
     /// Text in square brackets, such as `[laughs]`.
     Aside,
-    /// The words before a list or code, which end with a colon.
+    /// The words that introduce a list or code and end with a colon.
     Introduction,
 }
 
@@ -120,8 +120,8 @@ fn paragraphs(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// Returns whether the line `next` continues the wrapped line `open`. The line `next` does so if no sentence ends at
-/// the end of `open`, and no sentence begins with `next`.
+/// Returns whether the line `next` continues the wrapped line `open`: no sentence ends with the line `open`, and no
+/// sentence begins with the line `next`.
 fn is_wrapped(open: &str, next: &str) -> bool {
     let last = open.rsplit('\n').next().unwrap_or(open);
     last.len() >= LONG_LINE

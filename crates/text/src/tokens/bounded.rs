@@ -83,8 +83,8 @@ pub(super) fn is_pair(left: u8, right: u8) -> bool {
     pairs[usize::from(left - first)] >> (right - second) & 1 == 1
 }
 
-/// The sums of the lower and of the upper bounds of all parts of a text, where a part is a run of bytes of the same
-/// class.
+/// The sum of the lower bounds of all parts of a text, and the sum of their upper bounds. A part is a run of bytes of
+/// the same class.
 #[derive(Default)]
 struct Scan {
     low: usize,

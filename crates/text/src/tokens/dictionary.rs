@@ -1,12 +1,13 @@
 //! The tokens of `o200k_base`, and the merging of a piece's bytes into them.
 //!
-//! Bytes are merged by byte-pair encoding, as in tiktoken. Of all pairs of neighbours that form a token, the pair with
-//! the lowest rank is merged first; of pairs with the same rank, the leftmost. Merging is repeated until no pair forms
-//! a token. The time is quadratic in the length of a piece, or n log n with a heap. So a long piece is encoded in
-//! overlapping windows. The result is exact because of a theorem that the crate `bpe` uses as well: a sequence of
-//! tokens is the encoding of its text if and only if every two neighbouring tokens are the encoding of their joined
-//! text. Suppose that a window begins with a token that the previous window has at the same place. Then the pair of
-//! tokens across this border occurs in the previous window too, so the two encodings can be joined at the border.
+//! Bytes are merged by byte-pair encoding, as in tiktoken. The pair of neighbours that forms the token of the lowest
+//! rank is merged first. If several pairs form this token, the leftmost pair is merged first. Merging is repeated until
+//! no pair forms a token. The time is quadratic in the length of a piece, or n log n with a heap. So a long piece is
+//! encoded in overlapping windows. The result is exact because of a theorem that the crate `bpe` uses as well: a
+//! sequence of tokens is the encoding of its text if and only if every two neighbouring tokens are the encoding of
+//! their joined text. Suppose that a window begins with a token that the previous window has at the same place. Then
+//! the pair of tokens across this border occurs in the previous window too, so the two encodings can be joined at the
+//! border.
 //!
 //! The table contains only the tokens. The table takes 6 MB of memory and is made in a few milliseconds. The automata
 //! of `bpe-openai` take 70 MB and forty milliseconds. The tests compare the results with those of `bpe-openai`.

@@ -24,8 +24,8 @@ thread_local! {
 /// Counts pieces.
 pub(super) struct PieceCounter {
     dictionary: &'static Dictionary,
-    /// The remembered pieces, found by their hash. Each slot has, from the lowest byte on, the piece, zeros, 4 bits
-    /// of count and 4 bits of length; 0 means empty.
+    /// The remembered pieces, found by their hash. From the lowest byte on, a slot contains the piece, zeros, the count
+    /// (4 bits) and the length (4 bits). An empty slot is 0.
     slots: Box<[u128]>,
 }
 

@@ -18,8 +18,8 @@ use tiro_base::file::{self, Links};
 /// The longest line that is read whole, in bytes. A longer line contains an image or a pasted file.
 const LONGEST_LINE: u64 = 32 * 1024 * 1024;
 
-/// The longest line whose long strings are shortened even if it exceeds the limit of one reading, in bytes. If a longer
-/// line needs several readings, only its beginning is returned.
+/// In a line of up to this many bytes, long strings are shortened even if the line exceeds the limit of one reading. If
+/// a longer line needs several readings, only its beginning is returned.
 const LONGEST_THINNED: u64 = 256 * 1024 * 1024;
 
 /// The number of bytes that are returned of a line that needs several readings, and of an overlong line that is not

@@ -48,7 +48,7 @@ const HASH: usize = 2;
 const COMMANDS: [usize; 2] = [3, 4];
 const FIRST_PATCH: usize = 9;
 
-/// A command that contains none of these changes no files.
+/// If a command contains none of these texts, it changes no files.
 const WRITES: [&str; 8] = [">", "sed", "tee", "cp ", "mv ", "rm ", "touch", "git"];
 
 static SEARCH: LazyLock<AhoCorasick> = LazyLock::new(|| {

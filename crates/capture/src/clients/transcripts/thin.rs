@@ -27,7 +27,7 @@ pub(super) struct Thin {
 }
 
 impl Thin {
-    /// Returns an empty line that keeps at most `most` bytes.
+    /// Returns an empty line. Of the bytes that are added to the line, at most `most` are kept.
     pub(super) fn new(most: usize) -> Thin {
         Thin { kept: Vec::new(), most, in_string: false, is_escape: false, begins: 0, length: 0 }
     }

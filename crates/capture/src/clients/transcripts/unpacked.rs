@@ -1,8 +1,9 @@
 //! Opens a transcript and reads its text. If the file is compressed, the text is decompressed.
 //!
 //! Codex compresses sessions that are a week old. A compressed file is recognised by its first bytes, not by its name.
-//! It may contain several frames, and frames to skip. It may be damaged, or unfinished, or expand to an endless text.
-//! So as much text as possible is read, up to a limit, and [`Unpacked::end`] reports how the text ended.
+//! It may contain several frames, some of which have to be skipped. It may be damaged or unfinished, or it may expand
+//! to an endless text. So as much text as possible is read, up to a limit, and [`Unpacked::end`] reports how the text
+//! ended.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
@@ -12,7 +13,8 @@ use std::time::UNIX_EPOCH;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
-/// The first bytes of compressed data. In the first byte of a frame to skip, the last four bits are a number.
+/// The first bytes of compressed data. A frame that is skipped begins with a byte whose last four bits may be any
+/// number, followed by `SKIPPED`.
 const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 const SKIPPED: [u8; 3] = [0x2a, 0x4d, 0x18];
 

@@ -20,7 +20,8 @@ use tiro_store::{AuthorRow, ChunkRange, Renamed};
 /// The name of the import cursor that identifies the mailmap from which the names of all stored commits were taken.
 const MAILMAP: &str = "git mailmap";
 
-/// The number of commits that one step checks. Arbitrary: reading their authors takes some milliseconds.
+/// The number of commits that one step checks. Arbitrary: reading the authors of this many commits takes only some
+/// milliseconds.
 const STEP: usize = 500;
 
 /// Gives the stored commits the names of the current `.mailmap`, the newest commits first. Stops at the time `until`.
@@ -90,7 +91,7 @@ fn redacted(author: Author, redactor: &Redactor) -> Author {
     Author { name: clean(author.name), written: author.written.map(clean) }
 }
 
-/// Returns what changes in a stored commit because its author has another name now.
+/// Returns the new values for a stored commit whose author has another name now.
 fn renamed((mut memory, author, chunks): (Memory, Author, Vec<ChunkRange>)) -> Renamed {
     memory.indexed = memory.indexed.map(|indexed| import::with_written_name(&indexed, &author));
     memory.speaker = Some(author.name).filter(|name| !name.is_empty());

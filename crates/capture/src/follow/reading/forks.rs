@@ -21,7 +21,7 @@ use tiro_redact::Redactor;
 /// some versions of clients give all copies a new time.
 const COPYING: Millis = 1000;
 
-/// The state of reading the copy at the beginning of a forked session.
+/// A forked session begins with a copy of its original. This is the state of reading the copy.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Prefix {
     /// Whether an entry was found in the original session.

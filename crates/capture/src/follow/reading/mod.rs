@@ -49,7 +49,7 @@ const LONGEST_CALL: Millis = 24 * 60 * 60 * 1000;
 const READ_AGAIN: u64 = 1024 * 1024;
 
 /// The maximum number of bytes of a transcript that one reading with a time limit reads. The time is checked only
-/// between lines, and a line may never end.
+/// between lines, and a line may be endless.
 const STEP: u64 = 64 * 1024 * 1024;
 
 /// Imports transcripts into a project and adds up the results.
@@ -208,7 +208,7 @@ impl<'a> Importer<'a> {
         reading.keep_cursor(self.redacting()).await
     }
 
-    /// Stores the tool calls for whose results Tiro no longer waits. An import doesn't wait for the results in old
+    /// Stores the tool calls whose results Tiro no longer waits for. An import doesn't wait for the results in old
     /// sessions.
     async fn finish(&mut self, reading: &mut Reading<'_>, lines: &Lines, is_import: bool) -> Result<()> {
         let end = lines.at() + lines.looked();

@@ -49,7 +49,7 @@ struct Listed {
 }
 
 impl Importer<'_> {
-    /// Imports the prompts of the project in the list at `path`. `sessions` are the names of the sessions that have a
+    /// Imports the project's prompts from the list at `path`. `sessions` are the names of the sessions that have a
     /// transcript.
     ///
     /// # Errors
@@ -117,7 +117,7 @@ impl Importer<'_> {
         Ok(left)
     }
 
-    /// Removes each prompt without a session that a stored session contains at about the same time.
+    /// Removes each prompt that names no session, if a stored session contains the same prompt at about the same time.
     async fn without_known(
         &self,
         listed: BTreeMap<String, Vec<Listed>>,

@@ -24,8 +24,8 @@ pub struct Account {
     pub here: usize,
     /// The number of transcripts of this project that are imported.
     pub imported: usize,
-    /// The number of transcripts of this project that are not imported, or have grown since. After an import: the
-    /// number of these that the import read.
+    /// The number of transcripts of this project that are not imported yet, or that have grown since they were
+    /// imported. After an import: how many of these transcripts it read.
     pub new: usize,
     /// The number of transcripts of this project whose sessions began in another directory, and ran or worked here in
     /// part.

@@ -25,8 +25,8 @@ const READ_OF_ALL: u64 = 256 << 20;
 /// The number of commits that are compared with the lines that the sessions of one directory wrote.
 const COMPARED: usize = 200;
 
-/// The number of different lines of a session that must occur in commits, in the same files. Arbitrary: one or two
-/// lines can be equal by chance.
+/// The number of different lines of a session that must occur in commits, in the same files. Arbitrary: more than one
+/// or two, because so few lines can be equal by chance.
 const LINES: usize = 3;
 
 /// If a commit contains a line, the commit's date may be this much earlier than the time when the line was written: a

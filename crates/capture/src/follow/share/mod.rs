@@ -60,8 +60,8 @@ pub struct Share<'a> {
 
 impl<'a> Share<'a> {
     /// Returns the chooser of the project's part of the session at `path`. Returns `None` if the whole session belongs
-    /// to the project. This is so if the user named the session. It is also so if no directory is recorded, and the
-    /// client named the session's folder after a directory of this project. If it is unknown where the session ran, the
+    /// to the project. There are two such cases: the user named the session, or no directory is recorded and the client
+    /// named the session's folder after a directory of this project. If it is unknown where the session ran, the
     /// project gets only the entries that certainly concern it.
     pub fn of(
         mut within: Within<'a>,

@@ -353,7 +353,7 @@ fn common(changes: &[Change]) -> HashSet<u32> {
     of_line.filter(|writers| writers.len() >= MANY_WRITERS).map(|writers| writers[0].0).collect()
 }
 
-/// The part of a session's changes to one file that a commit contains.
+/// A session's changes to one file, as far as a commit contains them.
 #[derive(Default)]
 struct Held {
     session: SessionKey,
@@ -364,7 +364,7 @@ struct Held {
     lines: HashSet<u32>,
     /// The part of `lines` that the commit contains.
     shared: HashSet<u32>,
-    /// The share of the lines of the session's last change that the commit contains.
+    /// The commit contains this share of the lines of the session's last change.
     last_share: f64,
     /// The time when the session last changed the file.
     last: Millis,

@@ -1,8 +1,8 @@
 //! Links commits to the sessions that led to them, each with a confidence. These functions are pure.
 //!
 //! A session is linked only if there is evidence: one of its calls made the commit, or the commit contains lines that
-//! the session wrote. A session's change to a file counts fully for the next commit that changes the file. For a later
-//! commit, only those lines of the change count that the next commit left out. Lines that were reverted before the
+//! the session wrote. A session's change to a file counts fully for the next commit that changes the file. For later
+//! commits, a line of the change counts only if this next commit left the line out. Lines that were reverted before the
 //! commit don't count. It is no evidence that a session was active at the time, or that it read the file. A commit by
 //! another author is linked to a session only if a call of this session made it.
 //!

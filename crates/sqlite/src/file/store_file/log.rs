@@ -1,5 +1,5 @@
-//! The log of an open store, which consists of the file `-wal` and its index `-shm`. Other programs may remove, replace
-//! or cut these files.
+//! The log of an open store. The log consists of the file `-wal` and its index, the file `-shm`. Other programs may
+//! remove, replace or cut these files.
 //!
 //! SQLite opens the log by its name, and keeps it open. If the log is removed, the processes that have it open continue
 //! to share it. But a process that opens the store later makes a new log, and the two groups of processes don't see
@@ -100,7 +100,7 @@ impl Checkpoint {
 
 impl Filled {
     /// Returns whether the pages that the log had in the state `wanted` are now in the file. If the log has fewer pages
-    /// now, SQLite began it anew, which it does only after all pages are in the file.
+    /// now, SQLite has begun a new log, and it does so only after all pages are in the file.
     pub(crate) fn has_moved(self, wanted: Filled) -> bool {
         self.moved >= wanted.pages || self.pages < wanted.pages
     }

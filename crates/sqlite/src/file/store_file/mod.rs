@@ -221,8 +221,8 @@ impl StoreFile {
             .hint("this write was not stored; repeat the call, which opens the store with what is left"))
     }
 
-    /// If only the log was removed, replaced or cut, saves its content through `connection`, which has this log open.
-    /// Returns false if the content can't be saved yet; the next call then tries again.
+    /// If only the log was removed, replaced or cut, saves the log's content through `connection`, which has the log
+    /// open. Returns false if the content can't be saved yet; the next call then tries again.
     pub(crate) fn rescue(&self, connection: &Connection) -> bool {
         let Some(log) = self.log.filter(|_| self.has_file() && self.has_lost_log()) else { return true };
         let kept = log::rescue(&self.path, log, self.is_cut.load(Ordering::Relaxed), connection);
@@ -234,8 +234,8 @@ impl StoreFile {
 
     /// Tells other processes that this process no longer uses the store. All connections must be closed before.
     ///
-    /// If another file is at the path, the note about this file stays, so a process that opens the other file removes
-    /// the log of this file.
+    /// If another file has taken the path, the note about the old file stays. Because of this note, a process that
+    /// opens the other file removes the log of the old file.
     pub(crate) fn release(&self) {
         if self.has_file() {
             lock(&self.open).take();
@@ -278,8 +278,8 @@ impl StoreFile {
     }
 }
 
-/// Returns whether the database at `path` can only be read. A database can only be read if it has no log, and `error`
-/// says that SQLite can't make a log because the folder can't be written or the disk is full.
+/// Returns whether the database at `path` can only be read. This is so if it has no log, and SQLite can't make one
+/// because the folder can't be written or the disk is full. `error` is the error of SQLite.
 pub(crate) fn is_fixed(path: &Path, error: &rusqlite::Error) -> bool {
     let has_log = beside(path, LOGS[0]).metadata().is_ok_and(|log| log.len() > 0);
     let is_refused = matches!(error.sqlite_error_code(), Some(CannotOpen | ReadOnly)) && !is_writable(path);

@@ -12,7 +12,7 @@ const MOST_NUMBERED: usize = 64;
 /// The number of the first additional form of an identifier. This number is higher than the numbers of words.
 const FIRST_EXTRA: usize = MOST_WORDS + MOST_UNMET;
 
-/// The number of documents that contain a word or phrase, followed by that word or phrase.
+/// A word or phrase, preceded by the number of documents that contain it.
 pub(super) type Counted = (i64, Term);
 
 /// A query of the index.
@@ -21,8 +21,8 @@ pub(crate) struct Query {
     /// The query in the language of FTS5.
     pub text: String,
     /// For each word, in the order of the query: the number that identifies the word, and its weight. A word that the
-    /// query contains twice has the same number in both places. All forms of a word have the same number, too. If the
-    /// weights are `None`, FTS5 computes them.
+    /// query contains twice has the same number in both places. All forms of a word share the number of the word. If
+    /// the weights are `None`, FTS5 computes them.
     pub weights: Option<Vec<(usize, f64)>>,
     /// A JSON array of chunks. If the array is given, all other chunks are skipped before they are scored.
     pub among: Option<String>,

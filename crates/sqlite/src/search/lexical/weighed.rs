@@ -14,8 +14,8 @@ use tiro_base::scope::Scope;
 use tiro_store::tuning::LARGE_STORE;
 use tiro_store::{CandidateQuery, ChunkKey, LexicalCandidate, Vocabulary};
 
-/// Like [`lexical`](super::lexical), but for a small store, with words weighted by `weights`, the counts of another
-/// store.
+/// Like [`lexical`](super::lexical), but for a small store: words are weighted by `weights`, which are the counts of
+/// another store.
 pub(crate) fn lexical_as(
     connection: &Connection,
     scope: &Scope,

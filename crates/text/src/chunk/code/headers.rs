@@ -13,7 +13,7 @@ const LONGEST_NAME: usize = 80;
 pub(super) struct Header {
     /// The kind of the item and its name, such as `fn save`.
     pub(super) label: String,
-    /// Whether the block contains items, as that of a class does.
+    /// Whether the block contains items, as the block of a class does.
     pub(super) has_items: bool,
 }
 
