@@ -1,8 +1,8 @@
 //! The numbers that were tuned: weights, shares, half-lives and thresholds, by subject.
 //!
-//! Each number is in the crate that reads it. The numbers here are read by the program itself. They determine how the
-//! window of an assistant is shared in consulting, and which memories forgetting forgets and keeps. docs/tuning.md
-//! lists the numbers of all crates.
+//! Each number is in the crate that reads it. The numbers here are read by the program itself. They determine how an
+//! assistant's window is divided in a consultation, and which memories are forgotten by a query. docs/tuning.md lists
+//! the numbers of all crates.
 //!
 //! A number belongs to the tuned numbers if another value would change which memories are found, shown or kept, or how
 //! long users and processes wait for this. Each doc comment states the number's unit and the basis of the number:
@@ -45,7 +45,7 @@ pub const ANSWER_SHARE: f64 = 1.0 / 8.0;
 /// The share of the window that is kept free for later turns when files get their places. Arbitrary.
 pub const GROWTH_SHARE: f64 = 1.0 / 8.0;
 
-/// The length of the summary that replaces earlier turns when they no longer fit, as a share of their tokens.
+/// The length of the summary that replaces earlier turns when they no longer fit, as a share of these turns' tokens.
 /// Arbitrary.
 pub const SHORTENED_SHARE: f64 = 0.1;
 
@@ -55,7 +55,7 @@ pub const SHORTENED_TOKENS: usize = 400;
 /// The maximum number of tokens for statements of other assistants in the session. Arbitrary: a page.
 pub const OTHERS_TOKENS: usize = 800;
 
-/// The number of exchanges with other assistants that are shown. Arbitrary.
+/// How many exchanges with other assistants are shown. Arbitrary.
 pub const OTHERS: usize = 4;
 
 /// The share of the window that the results of functions may take in a turn. Arbitrary.

@@ -17,11 +17,11 @@ use tiro_store::{
     Receipt, Renamed, SessionRow, Sizes, StashCause, Stashing, Store, WriteRow,
 };
 
-/// The number of messages after a compaction that are looked up in the store. Arbitrary: the first message is in the
-/// store, unless it was left out.
+/// At most this many messages after a compaction are looked up in the store, until one is found. Arbitrary: usually the
+/// first one is found, because only messages that were left out are missing.
 const LOOKED_FOR: usize = 20;
 
-/// The maximum number of sessions whose messages are compared with prompts without a session. Arbitrary.
+/// A prompt without a session is compared with the messages of at most this many sessions. Arbitrary.
 const COMPARED: usize = 20_000;
 
 /// The part of a store that a scope may use. If the store can only be read, this type implements only [`ReadIntake`].

@@ -4,20 +4,20 @@
 //! and the messages of the last closed segment. Each of these three has a share. Tokens that one of them doesn't use go
 //! to the others. The stable part as a whole has a share of the budget, and the messages that answer the question get
 //! the rest. For a smaller budget, the stable part has a smaller share, because the answering messages matter most if
-//! there are few tokens. Tiers alone keep 10% of the evidence in 9% of the tokens. Together with the answering
-//! messages, a context of 4,000 tokens keeps more than 90% of the evidence (`evals tiers`).
+//! there are few tokens. If tiers alone decide what is shown, 10% of the evidence is kept, and 9% of the tokens. With
+//! the answering messages in addition, a context of 4,000 tokens keeps more than 90% of the evidence (`evals tiers`).
 
 use crate::tuning::contexts::{AMPLE, FACTS_SHARE, STABLE_SHARE};
 use tiro_base::budget::Budget;
 
-/// The largest share of each part of a context.
+/// The largest shares that the parts of a context may take.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shares {
-    /// The stable part, as a share of the budget.
+    /// The share of the budget that the stable part may take.
     pub stable: f64,
-    /// Key facts, as a share of the stable part.
+    /// The share of the stable part that key facts may take.
     pub facts: f64,
-    /// Summaries, as a share of the budget.
+    /// The share of the budget that summaries may take.
     pub summaries: f64,
 }
 

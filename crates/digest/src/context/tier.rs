@@ -1,4 +1,5 @@
-//! Computes the tier of each segment. The tier decides how much of the segment is shown, by its distance from the end.
+//! Computes the tier of each segment. The tier depends on the segment's distance from the end, and decides how much of
+//! the segment is shown.
 //!
 //! The distance is counted from the end of the last closed segment, not from the end of the session. So tiers change
 //! only when a segment closes. Until then, the lines of the closed segments stay the same, byte for byte.
@@ -7,7 +8,7 @@ use super::segment::Segment;
 use crate::tuning::contexts;
 use tiro_base::memory::Level;
 
-/// The amount of a segment that is shown.
+/// How much of a segment is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Tier {
     /// All messages.
@@ -20,8 +21,8 @@ pub enum Tier {
     Ancient,
 }
 
-/// The end of each tier, counted in messages from the end of the last closed segment, and the share of tokens that the
-/// tier's summaries keep.
+/// The end of each tier, counted in messages from the end of the last closed segment, and the length of the tier's
+/// summaries.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tiers {
     /// The distance, in messages, at which the recent tier ends. This tier is shown in full.
@@ -30,11 +31,11 @@ pub struct Tiers {
     pub medium: usize,
     /// The distance, in messages, at which the long tier ends.
     pub long: usize,
-    /// The share of the messages' tokens that summaries of the medium tier keep.
+    /// The length of a summary of the medium tier, as a share of its messages' tokens.
     pub medium_share: f64,
-    /// The share of the messages' tokens that summaries of the long tier keep.
+    /// The length of a summary of the long tier, as a share of its messages' tokens.
     pub long_share: f64,
-    /// The share of the messages' tokens that summaries of the ancient tier keep.
+    /// The length of a summary of the ancient tier, as a share of its messages' tokens.
     pub ancient_share: f64,
 }
 

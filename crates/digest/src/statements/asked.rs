@@ -1,5 +1,5 @@
-//! Finds out which of several statements answers a question that asks for one value. It is the latest statement about
-//! the thing that the question names.
+//! Finds out which of several statements answers a question that asks for one value. The answer is the latest statement
+//! about the thing that the question names.
 //!
 //! Without a question, two statements must be nearly alike to count as statements about the same thing. A question
 //! names the thing and the unit, so each statement is compared only with the question.
@@ -52,24 +52,27 @@ const UNITS: &[(&[&str], &[&str])] = &[
     ),
 ];
 
-/// The least share of the question's words that the statement and the rest of its message must contain. Arbitrary.
+/// A statement answers a question only if its message contains at least this share of the question's words. Arbitrary.
 const LEAST_SHARE: f64 = 0.4;
 
 /// The weight of a word that the message contains only outside the statement's clause. Arbitrary.
 const BESIDE: f64 = 0.6;
 
-/// The least share of the question's words that a replaced statement and its message must contain. Arbitrary.
+/// A value is about the topic of a question only if its message contains at least this share of the question's words.
+/// Arbitrary.
 const CONCERNED: f64 = 0.3;
 
-/// The least share of an earlier statement, relative to the share of the best statement. Arbitrary.
+/// An earlier statement counts as replaced only if its share of the question's words is at least this part of the best
+/// statement's share. Arbitrary.
 const NEAR_BEST: f64 = 0.6;
 
-/// The least share of the statement that holds, relative to the share of the best statement. Arbitrary: a later
-/// statement about a similar thing has fewer of the words that distinguish the two things.
+/// A statement can be the one that holds now only if its share of the question's words is at least this part of the
+/// best statement's share. Arbitrary: a later statement about a similar thing has fewer of the words that distinguish
+/// the two things.
 const LATEST_NEAR_BEST: f64 = 0.75;
 
-/// The addition to a word's weight for its rarity among the statements. The value is arbitrary. It is small because a
-/// word that is rare among few statements is no better sign.
+/// The rarity of a word among the statements, times this factor, is added to the word's weight. The value is arbitrary.
+/// It is small, because a word that is rare among only a few statements is hardly a better sign than other words.
 const RARITY: f64 = 0.5;
 
 /// The maximum number of words after "how many" that may name the counted thing. Arbitrary.
@@ -173,8 +176,8 @@ impl Question {
     }
 
     /// Returns the weight of those words of the question that the statement contains, as a share of the weight of all
-    /// its words. Returns 0 if the statement's clause contains none. Words in the rest of the message count less.
-    /// `rarity` returns the weight of a word.
+    /// words of the question. Returns 0 if the statement's clause contains none. Words in the rest of the message count
+    /// less. `rarity` returns the weight of a word.
     fn share(&self, stated: &Stated, rarity: impl Fn(&str) -> f64) -> f64 {
         let about = &stated.about;
         let weight = |is: &dyn Fn(&str) -> bool| -> f64 {

@@ -4,8 +4,8 @@ use super::Value;
 use super::tokens::Token;
 use tiro_base::times::{MONTHS, WEEKDAYS};
 
-/// Reads a date at `place`. This is a month and a day, together with a year and a time of day that follow, or a day of
-/// the week.
+/// Reads a date at `place`. A date is a day of the week, or a month and a day that may be followed by a year. A time of
+/// day may follow the date.
 pub(super) fn date(text: &str, tokens: &[Token<'_>], place: usize) -> Option<Value> {
     let token = tokens[place];
     let lower = token.lower();

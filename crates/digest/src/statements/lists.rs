@@ -1,10 +1,10 @@
 //! The English words that are used to read statements.
 
-/// The least total weight of the words that two choices of a name must share if neither replaces the other by name.
-/// Arbitrary.
+/// Two choices of a name must share words of at least this total weight, unless one choice says that it replaces the
+/// name of the other. Arbitrary.
 pub(super) const NAME_WEIGHT: f64 = 5.0;
 
-/// The least total weight of the words that two bare numbers must share if no word of change is near. Arbitrary.
+/// Two bare numbers must share words of at least this total weight if no word of change is near them. Arbitrary.
 pub(super) const BARE_WEIGHT: f64 = 4.0;
 
 /// Returns whether a unit only measures, and doesn't say what is measured.
@@ -157,11 +157,11 @@ pub(super) const RATES: &[&str] = &[
     "week", "year",
 ];
 
-/// Words between a word of change and its result; sorted.
+/// Words that may stand between a word of change and the new value; sorted.
 pub(super) const RESULTS: &[&str] =
     &["at", "currently", "down", "for", "hit", "is", "now", "reached", "through", "till", "to", "until"];
 
-/// Words after which a number is a name or one of several numbers; sorted.
+/// Words such as "step" and "these"; sorted. A number after such a word is a name, or one of several numbers.
 pub(super) const NOT_VALUES: &[&str] = &[
     "chapter", "error", "issue", "line", "node", "page", "phase", "port", "pr", "python", "rfc", "section",
     "sprint", "step", "task", "these", "those", "v", "version",

@@ -102,7 +102,7 @@ impl Value {
 /// The letters under which [`About::line`] writes the fields of [`Manner`].
 const MANNERS: [char; 7] = ['c', 'r', 'b', 'g', 'l', 'o', 't'];
 
-/// The maximum number of the message's other words that a line keeps. Arbitrary.
+/// A line keeps at most this many of the message's other words. Arbitrary.
 const MOST_REST: usize = 80;
 
 impl About {

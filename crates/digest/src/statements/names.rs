@@ -28,7 +28,7 @@ const CHOOSES: &[&str] = &[
 /// The maximum number of tokens between a verb of change and the name that is replaced. Arbitrary.
 const MOVED_WITHIN: usize = 6;
 
-/// Words between a verb of choice and the name; sorted.
+/// Words that may stand between a verb of choice and the name; sorted.
 const BEFORE_NAME: &[&str] = &["a", "an", "for", "on", "our", "the", "to", "with"];
 
 /// Reads a name that is chosen at `place`: "use Redis", "switched from Redis to Postgres", "Postgres instead of Redis".
@@ -76,7 +76,7 @@ pub(super) fn name(tokens: &[Token<'_>], place: usize) -> Option<Value> {
     Some(Value { value, unit: "name".into(), modifiers, tokens: at..end, replaced })
 }
 
-/// Reads a name at `place`, which consists of capitalised words or of a word that is spelled like an identifier.
+/// Reads a name at `place`. A name consists of capitalised words, or is a word that is spelled like an identifier.
 /// Returns the name in lower case, with hyphens in place of spaces, and the place after it.
 fn named(tokens: &[Token<'_>], place: usize) -> Option<(String, usize)> {
     let is_name = |token: &Token<'_>| {

@@ -12,21 +12,21 @@ use super::{About, MOST_REST, Manner, Stated, Value};
 use tiro_base::times::{MONTHS, WEEKDAYS};
 use tiro_text::blocks;
 
-/// The maximum number of bytes of a message from which statements are read. Arbitrary.
+/// Statements are read from at most this many bytes of a message. Arbitrary.
 const MOST_READ: usize = 16 * 1024;
 
 /// The maximum number of statements that are kept of a message. Arbitrary: a message with more statements is a table or
 /// a log.
 const MOST_STATED: usize = 24;
 
-/// The maximum number of statements that are read in a message. It is higher, because equal statements are kept only
-/// once. Arbitrary.
+/// The maximum number of statements that are read in a message. This number is higher than the number of kept
+/// statements, because equal statements are kept only once. Arbitrary.
 const MOST_EXAMINED: usize = 200;
 
-/// The maximum number of bytes of a sentence that is read. Arbitrary: longer sentences are tables or data.
+/// Sentences with more bytes than this are not read. Arbitrary: such sentences are tables or data.
 const LONGEST_SENTENCE: usize = 2048;
 
-/// The number of tokens before a value, and the number after it, that belong to its clause. Arbitrary.
+/// Two numbers: how many tokens before a value belong to its clause, and how many tokens after it. Arbitrary.
 const CLAUSE: (usize, usize) = (14, 10);
 
 /// The largest distance of a word of change from a value: this many tokens before the value, or this many after it.
@@ -261,7 +261,8 @@ fn number(text: &str, tokens: &[Token<'_>], first: usize) -> Option<Value> {
     Some(Value { value, unit, modifiers, tokens: first..end, replaced: Vec::new() })
 }
 
-/// Returns the words right after a number that may name its unit. The number is the first of `tokens`.
+/// Returns the words that may name the unit of a number. They stand right after the number, which is the first of
+/// `tokens`.
 fn run<'t, 'a>(text: &str, tokens: &'t [Token<'a>], is_compound: bool) -> Vec<&'t Token<'a>> {
     let mut run: Vec<&Token<'_>> = Vec::new();
     let mut end = tokens[0].end;
@@ -277,8 +278,9 @@ fn run<'t, 'a>(text: &str, tokens: &'t [Token<'a>], is_compound: bool) -> Vec<&'
     run
 }
 
-/// Returns the unit of a number, the words before the unit, and the number of words of `run` that these take. Without a
-/// sign or a suffix, the unit is the first plural among the words. If there is no plural, it is the first word.
+/// Returns the unit of a number, the words before the unit, and the number of words of `run` that the unit and these
+/// words take. Without a sign or a suffix, the unit is the first plural among the words. If there is no plural, it is
+/// the first word.
 fn unit(run: &[&Token<'_>], suffix: &str, is_money: bool) -> (String, Vec<String>, usize) {
     let stems = |words: &[&Token<'_>]| words.iter().map(|token| stem(token.text)).collect::<Vec<String>>();
     let beside = &run[..run.len().min(2)];

@@ -2,8 +2,7 @@
 
 use super::takes_back::takes_back;
 
-/// The number of words of a reply that are read. If a longer reply begins with yes or no, it says so in its first
-/// words.
+/// Only this many words at the beginning of a reply are read. Even a longer reply says yes or no in its first words.
 const READ: usize = 12;
 
 /// Words and phrases that accept a proposal, at the beginning of a reply.

@@ -12,7 +12,7 @@ pub struct Subjects {
     by_unit: HashMap<String, Vec<usize>>,
     /// The number of each word.
     numbers: HashMap<String, usize>,
-    /// For each word, by its number, the number of subjects in which it occurs.
+    /// How many subjects contain each word. The index is the word's number.
     subjects_with: Vec<usize>,
     subjects: Vec<Subject>,
 }
@@ -46,21 +46,21 @@ struct Told {
     key: Vec<usize>,
     /// The numbers of all words of the statement's message, in order.
     words: Vec<usize>,
-    /// The number of the unit's word, which is not part of the topic.
+    /// The number of the word that names the unit. This word is not part of the topic.
     base: usize,
     /// The number of the statement's subject.
     subject: usize,
 }
 
-/// The number of statements of a subject that a new statement is compared with. Arbitrary.
+/// A new statement is compared with at most this many statements of a subject. Arbitrary.
 const COMPARED: usize = 5;
 
-/// The number of the latest statements with the same unit that a new statement is compared with. Arbitrary: a
+/// A new statement is compared with at most this many of the latest statements with the same unit. Arbitrary: a
 /// conversation has far fewer statements with one unit.
 const COMPARABLE: usize = 500;
 
-/// The number of subjects that are assumed in addition to the known subjects. Each word is assumed to occur in one of a
-/// hundred of them. So the words of the first few statements don't all count as common. Arbitrary.
+/// The number of subjects that are assumed in addition to the known subjects. Each word is assumed to occur in one
+/// percent of these additional subjects. So the words of the first few statements don't all count as common. Arbitrary.
 const ASSUMED: f64 = 100.0;
 
 impl Subjects {
@@ -161,7 +161,7 @@ impl Subjects {
         places
     }
 
-    /// Returns the rarity of a word. It is higher if fewer subjects contain the word.
+    /// Returns the rarity of a word. The fewer subjects contain the word, the higher is its rarity.
     fn rarity(&self, word: usize) -> f64 {
         let with = self.subjects_with[word] as f64;
         ((self.subjects.len() as f64 + ASSUMED + 1.0) / (with + ASSUMED / 100.0 + 0.5)).ln()
@@ -205,8 +205,8 @@ impl Subjects {
         rarities.iter().take(4).sum()
     }
 
-    /// Returns the similarity of two choices of a name. Either the later choice names the earlier one as replaced, or
-    /// both have the same purpose and the later choice contains a word of change. Otherwise returns `None`.
+    /// Returns the similarity of two choices of a name. Returns `None` in all but two cases: the later choice names the
+    /// earlier one as replaced, or both have the same purpose and the later choice contains a word of change.
     fn likeness_of_names(&self, earlier: &Told, later: &Told) -> Option<f64> {
         let shared = common(&earlier.key, &later.key);
         let weight = self.weight(&shared);
@@ -235,7 +235,7 @@ struct Shared {
     count: usize,
     /// The total weight of these words, without the units.
     weight: f64,
-    /// The weight of these words, as a share of the weight of the clause that has the lower weight.
+    /// The weight of these words, as a share of the weight of one clause: the clause with the lower weight.
     share: f64,
     /// The weight of other words that the messages share.
     beyond: f64,

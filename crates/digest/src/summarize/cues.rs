@@ -5,7 +5,7 @@
 use super::reading::Sentence;
 use tiro_text::blocks::Form;
 
-/// Words of a request or a decision.
+/// Words that show that a sentence states a request or a decision.
 const CHOICES: &str = "let's lets we'll i'll should shouldn't must mustn't instead don't dont never always prefer keep \
     drop remove use switch decide decided agree agreed chose only rename move make add want wants need needs require \
     deadline budget limit";
@@ -138,18 +138,18 @@ const LEANS: [&str; 38] = [
     "instead", "continue", "in", "for", "after", "if", "when", "before", "because", "while",
 ];
 
-/// Verbs of requests that only prepare the work or ask about the work.
+/// Verbs at the beginning of a request. A request with such a verb only prepares the work, or asks about it.
 const PREPARES: &str =
     "read look see check learn review explain tell show remember note continue proceed retry";
 
-/// Words before the verb of a request.
+/// Words that may stand before the verb of a request.
 const BEFORE_VERB: &str = "ok okay now also then please can could would will you let's lets just first go ahead and so great carefully     i want need to we should let me us";
 
-/// Words that follow a preparation in a request and introduce its purpose.
+/// Words that introduce the purpose of a request that begins with a preparation.
 const FOR: [&str; 6] = [" then ", " and now ", " so that ", " in order to ", " and make ", " and let's "];
 
-/// The maximum number of words of a request that is only about documents. Arbitrary: a longer request states its
-/// purpose.
+/// A request to change a document only tidies up if it has at most this many words. Arbitrary: a longer request states
+/// its purpose.
 const CHORE: usize = 9;
 
 /// Returns whether a request only prepares the work or tidies up after it, such as "read the README" and "update

@@ -102,7 +102,7 @@ fn agrees(text: &str) -> bool {
     text.split_whitespace().count() <= SHORT && accepts(text)
 }
 
-/// Returns the last sentence in which the assistant proposed something. This is a question or an intention.
+/// Returns the last sentence in which the assistant proposed something. A proposal is a question or an intention.
 fn proposal(reading: &Reading, exchange: &Exchange) -> Option<usize> {
     let proposes = |each: &&usize| {
         let sentence = &reading.sentences[**each];

@@ -20,8 +20,8 @@ pub const NO_SENTENCE: &str = "No sentence to quote";
 /// two of them, otherwise as many as fit into `max_tokens`. `count` returns the number of tokens of a text. Sentences
 /// with words of `focus` are preferred.
 ///
-/// The text never has more than `max_tokens` tokens. If not even one sentence fits, it is empty. The same input always
-/// results in the same text.
+/// The text never has more than `max_tokens` tokens. If not even one sentence fits, the text is empty. The same input
+/// always results in the same text.
 pub fn extract(
     sources: &[Source<'_>],
     level: Level,

@@ -22,11 +22,11 @@ const MOST_PARTS: usize = 16;
 /// The maximum number of tokens of a prompt, not counting the material that it quotes.
 pub(super) const INSTRUCTION: usize = 400;
 
-/// The maximum number of bytes of an answer that are read for each token of its limit. An answer with more bytes is too
-/// long in any script, so the rest isn't counted. Even in Hindi, a token has only about eight bytes.
+/// For each token of an answer's limit, at most this many bytes of the answer are read. An answer with more bytes is
+/// too long in any script, so the rest isn't counted. Even in Hindi, a token has only about eight bytes.
 const LONGEST: usize = 12;
 
-/// The number of bytes of a rejected answer that the second request quotes, for each token of the answer's limit. This
+/// For each token of an answer's limit, the second request quotes at most this many bytes of the rejected answer. This
 /// is about the length of an answer that uses all its tokens.
 pub const SHOWN_AGAIN: usize = 6;
 
@@ -251,8 +251,8 @@ fn fill(prompt: &str, wish: &Wish<'_>, more: &[(&str, &str)]) -> String {
     filled + rest
 }
 
-/// Returns the sources, in order, as texts of at most `room` tokens each. A source that is longer is divided. The lines
-/// of a source are [quoted](envelope::quoted), so none of them can be mistaken for another message.
+/// Returns the sources, in order, as texts of at most `room` tokens each. A longer source is divided. The lines of a
+/// source are [quoted](envelope::quoted), so none of them can be mistaken for another message.
 fn parts(sources: &[Source<'_>], room: usize, count: &dyn Fn(&str) -> usize) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut used = 0;

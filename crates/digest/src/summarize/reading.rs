@@ -25,8 +25,9 @@ const OPENINGS: &str = "hey hi hello wow thanks thank thx yeah yes yep yup bye g
     congrats congratulations sure absolutely definitely haha lol glad nice sounds ok okay right hola gracias bonjour \
     merci hallo danke ciao grazie olá obrigado obrigada привет спасибо hej tack cześć dzięki";
 
-/// Words that refer to an earlier sentence. They count at the beginning of a sentence. At its end they count too,
-/// except for the words for persons. Without the earlier sentence, such a sentence says less or means something else.
+/// Words that refer to an earlier sentence. They count at the beginning of a sentence. At the end of a sentence they
+/// count too, except for the words for persons. Without the earlier sentence, such a sentence says less or means
+/// something else.
 const REFERENCES: [&str; 9] = ["it", "its", "this", "that", "these", "those", "they", "he", "she"];
 
 /// Greetings and thanks in scripts without spaces.
@@ -43,7 +44,7 @@ const DECISIONS: &str = "decide decided decision agree agreed chose chosen choos
 pub(super) struct Reading {
     /// The sentences that can be quoted, in order.
     pub(super) sentences: Vec<Sentence>,
-    /// The words. Other fields identify a word by its index in this list, which is called its number.
+    /// The words. Other fields identify a word by its index in this list, which is called the word's number.
     pub(super) words: Vec<Word>,
     /// Maps the key of each word to its index in `words`.
     pub(super) numbers: HashMap<String, u32>,
@@ -266,8 +267,8 @@ fn parts(text: &str, most: usize) -> Vec<&str> {
     vec![end.map_or(first, |end| &first[..end]), begin.map_or(last, |begin| &last[begin + 1..])]
 }
 
-/// Returns the sentences and list items of a message that can be quoted, and its asides. A tool's output and a client's
-/// instructions contain none.
+/// Returns the sentences and list items that can be quoted from a message, and the message's asides. A tool's output
+/// and a client's instructions contain none.
 fn quotable(text: &str, role: Role) -> Vec<blocks::Sentence> {
     match role {
         Role::User | Role::Assistant => blocks::quotable(text),

@@ -35,8 +35,8 @@ const REST: &str = "…";
 
 /// Returns sentences of `sources` in their order. Where the speaker changes, a new line begins with the speaker's name.
 /// At [`Level::Brief`] there are at most two sentences, otherwise as many as fit into `max_tokens`. At
-/// [`Level::Detailed`], each speaker's words begin a line with the message's number, and each day has a heading. If
-/// there are many sources, their sentences are grouped under the names of their topics, as far as there is room for the
+/// [`Level::Detailed`], each message begins a new line with the message's number, and each day has a heading. If there
+/// are many sources, their sentences are grouped under the names of their topics, as far as there is room for the
 /// names.
 pub(super) fn talk(
     reading: &Reading,
@@ -73,7 +73,8 @@ struct Choice<'r> {
     /// The worth of each word. It counts only in the first chosen sentence that contains the word.
     weights: Vec<f64>,
     is_covered: Vec<bool>,
-    /// The sentences that are not chosen yet, ordered by the rate that was last computed for each. The best is on top.
+    /// The sentences that are not chosen yet, ordered by the rate that was last computed for each. The sentence with
+    /// the highest rate is on top.
     heap: BinaryHeap<(Rate, Reverse<usize>)>,
     /// The speaker of each source; `None` if all sources have the same speaker.
     labels: Option<Vec<&'r str>>,
@@ -317,7 +318,7 @@ pub(super) fn start_line(text: &mut String) {
     }
 }
 
-/// Appends `text`, in which a single space replaces each run of white space.
+/// Appends `text`, and replaces each run of white space in it by a single space.
 fn push_in_a_line(to: &mut String, text: &str) {
     for (place, word) in text.split_whitespace().enumerate() {
         if place > 0 {

@@ -95,7 +95,8 @@ const FILLERS: [&str; 63] = [
     "to",
 ];
 
-/// The minimum number of words of a clause that can be a title. If no clause has as many, half of them are enough.
+/// The minimum number of words of a clause that can be a title. If no clause has so many words, half as many are
+/// enough.
 const LEAST_OF_TITLE: usize = 4;
 
 /// Returns the title of a conversation: the topic of one of its early requests, in at most [`summaries::TITLE`]
@@ -136,7 +137,7 @@ pub fn title(sources: &[Source<'_>]) -> String {
     shortened(&clause(&best.text, &worth))
 }
 
-/// Returns the clause of a request that is worth most. Fillers at its beginning are removed.
+/// Returns the most valuable clause of a request. Fillers at its beginning are removed.
 fn clause(request: &str, worth: &dyn Fn(&str) -> f64) -> String {
     let request = request.replace('’', "'");
     let mut clauses = vec![request.as_str()];

@@ -15,30 +15,28 @@ pub const LONGEST_SEGMENT: usize = 30;
 /// The shortest silence that ends a segment, in milliseconds: half an hour. Arbitrary.
 pub const SILENCE: Millis = 30 * 60 * 1000;
 
-/// The number of characteristic words that a message needs to begin a new topic, if the segment before it contains none
-/// of them. Arbitrary.
+/// A message begins a new topic if it has at least this many characteristic words and the segment before it contains
+/// none of them. Arbitrary.
 pub const NEW_WORDS: usize = 6;
 
-/// The distance from the end of the last closed segment at which the recent tier ends, in messages. Shown by
-/// `evals tiers`.
+/// The recent tier ends at this distance from the end of the last closed segment, in messages. Shown by `evals tiers`.
 pub const RECENT_MESSAGES: usize = 10;
 
-/// The distance from the end of the last closed segment at which the medium tier ends, in messages. Shown by
-/// `evals tiers`.
+/// The medium tier ends at this distance from the end of the last closed segment, in messages. Shown by `evals tiers`.
 pub const MEDIUM_MESSAGES: usize = 50;
 
-/// The distance from the end of the last closed segment at which the long tier ends, in messages. Shown by
-/// `evals tiers`.
+/// The long tier ends at this distance from the end of the last closed segment, in messages. Shown by `evals tiers`.
 pub const LONG_MESSAGES: usize = 100;
 
-/// The share of the tokens that summaries of the medium tier keep. Measured by `evals tiers`: the tiers alone keep 10%
-/// of the evidence in 9% of the tokens. Together with a search of 4,000 tokens they keep more than 90% of it.
+/// The length of a summary of the medium tier, as a share of its messages' tokens. Measured by `evals tiers`: the tiers
+/// alone keep 10% of the evidence, and 9% of the tokens. With a search of 4,000 tokens in addition, more than 90% of
+/// the evidence is kept.
 pub const MEDIUM_SHARE: f64 = 0.30;
 
-/// The share of the tokens that summaries of the long tier keep. Measured with [`MEDIUM_SHARE`].
+/// The length of a summary of the long tier, as a share of its messages' tokens. Measured with [`MEDIUM_SHARE`].
 pub const LONG_SHARE: f64 = 0.15;
 
-/// The share of the tokens that summaries of the ancient tier keep. Measured with [`MEDIUM_SHARE`].
+/// The length of a summary of the ancient tier, as a share of its messages' tokens. Measured with [`MEDIUM_SHARE`].
 pub const ANCIENT_SHARE: f64 = 0.05;
 
 /// The smallest budget, in tokens, for which the full shares below apply. For a smaller budget, the shares shrink
@@ -54,8 +52,8 @@ pub const FACTS_SHARE: f64 = 0.15;
 /// The share of the budget for summaries (`context.summary_ratio`). Shown by `evals budget` and `evals tiers`.
 pub const SUMMARIES_SHARE: f64 = 0.3;
 
-/// The share for the messages after the last closed segment. It is a share of what is left of the budget after the part
-/// that doesn't depend on the question. Arbitrary.
+/// The share of the remaining budget that the messages after the last closed segment may take. The remaining budget is
+/// the budget without the part that doesn't depend on the question. Arbitrary.
 pub const OPEN_SHARE: f64 = 0.25;
 
 /// The closed segments are shown message by message, without summaries, if they take at most this fraction of the
@@ -114,12 +112,12 @@ pub const HALF_LIFE: Millis = 90 * 24 * 3600 * 1000;
 /// percentage points more of the user's messages that are evidence.
 pub const SUMMARIES_ACROSS: f64 = 0.1;
 
-/// The share of the tokens that commits may take in each beginning of a context across conversations, as long as there
-/// are messages. Arbitrary.
+/// Commits may take at most this share of the tokens of a context across conversations, and of each beginning of the
+/// context, as long as there are messages. Arbitrary.
 pub const COMMIT_SHARE: f64 = 0.25;
 
-/// The share of the tokens that good commits take in each beginning of a context across conversations, even if messages
-/// have better scores. Arbitrary.
+/// Good commits take this share of the tokens of a context across conversations, and of each beginning of the context,
+/// even if messages have better scores. Arbitrary.
 pub const LEAST_COMMIT_SHARE: f64 = 0.1;
 
 /// A commit is good if its score is at least this share of the best score of all hits. Arbitrary.
@@ -136,7 +134,8 @@ pub const LEAST_COMMIT: f64 = 0.5;
 pub const LENGTH: f64 = 0.0015;
 
 /// A message with at most this many tokens is shown whole in a context, unless it is a long answer. Measured with
-/// [`LENGTH`]: 150, 300, 400 and 500 give 72%, 79%, 80% and 81%.
+/// [`LENGTH`]: with 150, 300, 400 and 500, 4,000 tokens contain 72%, 79%, 80% and 81% of the user's messages that are
+/// evidence.
 pub const WHOLE_MESSAGE: usize = 400;
 
 /// The maximum number of tokens that a context shows of a longer message before other messages had their turn: as many
@@ -149,16 +148,16 @@ pub const PASSAGE: usize = 150;
 pub const ANSWER_PASSAGE: usize = 100;
 
 /// The value that replaces [`WHOLE_MESSAGE`] if the question asks for an order of events. Measured with [`LENGTH`]:
-/// with 300, 4,000 tokens name more of the wanted events than with 400.
+/// with 300, a context of 4,000 tokens names more of the wanted events than with 400.
 pub const WHOLE_EVENT: usize = 300;
 
 /// The maximum number of tokens that are shown of a longer message if the question asks for an order of events, because
-/// many short lines answer such a question. Measured with [`LENGTH`]: 4,000 tokens name 70% of the wanted events,
-/// instead of 62% with 150.
+/// many short lines answer such a question. Measured with [`LENGTH`]: a context of 4,000 tokens names 70% of the wanted
+/// events. With 150, it names 62%.
 pub const EVENT: usize = 60;
 
-/// The number of tokens of a context across conversations before its first summary. Measured by `evals budget`: with
-/// fewer tokens, a summary takes the room of messages that answer the question.
+/// The first summary in a context across conversations comes after at least this many tokens. Measured by `evals
+/// budget`: with a smaller number, a summary takes the room of messages that answer the question.
 pub const SUMMARIES_FROM: f64 = 1000.0;
 
 /// The rest of a budget is filled with the beginning of the next passage if at least this many tokens are left.

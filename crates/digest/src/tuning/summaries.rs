@@ -80,11 +80,11 @@ pub const LATE_IN_BRIEF: f64 = 0.3;
 
 /// If the assistant's messages have at least this many bytes on average, the conversation counts as one of a user with
 /// an assistant, and its summary is an account of exchanges. Messages between two people have some 140 bytes on
-/// average, an assistant's answers some 4,000. Arbitrary between these.
+/// average, and an assistant's answers have some 4,000. Arbitrary: a number between these two.
 pub const LONG_ANSWER: usize = 500;
 
-/// The worth, in a summary of exchanges, of a word that only one sentence contains. The worth of a word of several
-/// sentences is the logarithm of their number plus one. Arbitrary.
+/// In a summary of exchanges, the worth of a word that only one sentence contains. If several sentences contain a word,
+/// its worth is the logarithm of one more than the number of these sentences. Arbitrary.
 pub const ONCE: f64 = 0.25;
 
 /// The factor on a word that the summary of exchanges already contains. Arbitrary.

@@ -14,7 +14,7 @@ const LEAST: usize = 1024;
 /// The number of texts that are remembered. When it is reached, all are forgotten. Arbitrary: a hash takes 16 bytes.
 const MOST: usize = 16_384;
 
-/// Texts without secrets, each with the number of keys of providers that were known when it was searched.
+/// Texts without secrets. Each comes with the number of provider keys that were known when the text was searched.
 static CLEAN: LazyLock<Mutex<HashSet<(ContentHash, usize)>>> = LazyLock::new(Mutex::default);
 
 static HIGH: LazyLock<Mutex<HashMap<ContentHash, usize>>> = LazyLock::new(Mutex::default);

@@ -1,10 +1,10 @@
-//! Assembles a context across conversations. It shows as many of the hits that answer the question as fit, in the order
-//! of [`order`].
+//! Assembles a context across conversations. It shows the hits that answer the question, in the order of [`order`], as
+//! long as they fit.
 //!
-//! The weight of a conversation is computed from the scores of its best messages and lowered by its age. It raises the
-//! scores of all messages of the conversation. So the budget is divided by relevance and recency. Each message is first
-//! shown within the limits of [`Room`]. Remaining tokens are used for the neighbours of the best messages, then for the
-//! rest of long messages.
+//! The weight of a conversation is computed from the scores of its best messages and lowered by its age. This weight
+//! raises the scores of all messages of the conversation. So the budget is divided by relevance and recency. Each
+//! message is first shown within the limits of [`Room`]. Remaining tokens are used for the neighbours of the best
+//! messages, then for the rest of long messages.
 
 use std::collections::{HashMap, HashSet};
 

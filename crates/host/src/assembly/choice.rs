@@ -37,7 +37,7 @@ pub(super) const MOST_FACTS: usize = 200;
 /// many messages only if some segments should be closed but aren't yet.
 const MOST_OPEN: usize = 1000;
 
-/// The maximum number of messages without a summary that one call stashes. Arbitrary: this takes some milliseconds.
+/// One call stashes at most this many messages that no summary covers. Arbitrary: this takes some milliseconds.
 const MOST_UNCOVERED: usize = 200;
 
 /// The approximate number of tokens that the line of a message takes in addition to its text.
@@ -137,8 +137,7 @@ impl<'a> Choice<'a> {
     }
 
     /// Returns the keys and ids of the latest messages that no summary covers and that the context doesn't show, at
-    /// most [`MOST_UNCOVERED`]. The other such messages are returned for later contexts, unless a summary covers them
-    /// by then.
+    /// most [`MOST_UNCOVERED`]. Later calls return the other such messages, unless a summary covers them by then.
     pub fn uncovered(&self) -> Vec<(MemoryKey, MemoryId)> {
         let shown = self.shown();
         let hidden = self.uncovered.iter().rev().filter(|(ordinal, ..)| !shown.contains(ordinal));
@@ -284,8 +283,8 @@ impl<'a> Choice<'a> {
         summaries.iter().take_while(may_fit).map(passage).collect()
     }
 
-    /// Chooses as many of the latest messages of the open end as fit into its share of the budget. The open end begins
-    /// with the ordinal `from`.
+    /// Chooses the latest messages of the open end, as many as fit into the open end's share of the budget. The open
+    /// end begins with the ordinal `from`.
     pub async fn open(&mut self, from: i64) -> Result<()> {
         let mut rows = self.known.messages(from).await?;
         rows.retain(|row| !self.held.contains(&row.key));

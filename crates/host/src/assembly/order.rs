@@ -15,7 +15,7 @@ use tiro_digest::tuning::contexts::{
 use tiro_recall::retrieve::rank::Ranked;
 use tiro_store::SessionKey;
 
-/// A conversation: the number of its store, and its key there.
+/// A conversation: the number of its store, and its key in that store.
 pub type Conversation = (usize, SessionKey);
 
 /// A relevant conversation.
@@ -63,7 +63,7 @@ fn aged(time: Millis, newest: Millis) -> f64 {
     1.0 - AGEING + AGEING * recency(time, newest, contexts::HALF_LIFE)
 }
 
-/// A lane of the order. The hits in a lane share a part of the tokens.
+/// A lane, which contains the hits of some kinds. Each lane gets a share of the tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lane {
     /// Messages, facts and other notes.

@@ -45,7 +45,7 @@ impl Part {
 /// A line of a context, with the heading above it.
 #[derive(Clone, Debug)]
 pub struct Passage {
-    /// The part to which its cost is added.
+    /// The part of the context to which the line's cost is added.
     pub part: Part,
     /// The heading that names the session and the day; empty if there is none.
     pub head: String,
@@ -85,7 +85,7 @@ pub struct Chosen {
     pub stable: Vec<Passage>,
     /// The passages that depend on the question, most important first.
     pub live: Vec<Passage>,
-    /// The number of passages of each part that were left out.
+    /// For each part, the number of its passages that were left out.
     pub dropped: BTreeMap<&'static str, usize>,
     /// The number of memories that wait to be embedded or summarised.
     pub pending: usize,
@@ -131,7 +131,7 @@ pub fn fill(passages: Vec<Passage>, budget: &mut Budget, chosen: &mut Chosen, sa
     }
 }
 
-/// The number of tokens of a message that a context shows before other messages had their turn.
+/// How many tokens of a message are shown before other messages had their turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
     /// A message with at most this many tokens is shown whole, unless it is an assistant's.

@@ -9,7 +9,7 @@ use tiro_text::tokens;
 /// of a list or of code, and the end of a sentence. Arbitrary.
 const READ_AROUND: usize = 4 * 1024;
 
-/// The number of bytes of a message that are read from the beginning of a piece. No room is as large. Arbitrary.
+/// This many bytes of a message are read, from the beginning of a piece on. No passage has room for so many. Arbitrary.
 const READ: usize = 32 * 1024;
 
 /// Returns the whole sentences and list items of `text` within the bytes `piece`, without markup. If they have more
@@ -68,7 +68,7 @@ pub fn first_lines(text: &str, most: usize) -> String {
 }
 
 /// Returns the excerpt of a commit: its subject, then the lines of `piece` with at most `most` tokens. A mark shows
-/// where lines between the two are left out.
+/// where lines between the subject and the piece are left out.
 pub fn commit(text: &str, piece: Range<usize>, most: usize) -> String {
     let subject = text.trim_start().lines().next().unwrap_or_default();
     let body = text.get(piece.clone()).unwrap_or_default().trim();

@@ -23,10 +23,10 @@ use tiro_text::tokens;
 /// The maximum number of holding statements that are shown first, in each of the two parts of a context. Arbitrary.
 const MOST_SHOWN: usize = 6;
 
-/// The number of messages of persons that are moved to the front if a question asks for a value. Arbitrary.
+/// If a question asks for a value, this many messages of persons are moved to the front. Arbitrary.
 const MOST_LATEST: usize = 5;
 
-/// The divisor of the budget that gives the part for the holding statements. Arbitrary.
+/// The part of the budget for the holding statements is the budget divided by this number. Arbitrary.
 const SHARE: usize = 8;
 
 /// The maximum number of tokens of a holding statement. Arbitrary: a long sentence.
@@ -91,8 +91,8 @@ fn latest_first(passages: &mut [Passage]) {
     }
 }
 
-/// Marks the superseded passages. They are superseded by `outdated`, or by those of `replaced` for which `is_asked`
-/// returns true. Returns the replacements that were marked, those of `outdated` first.
+/// Marks the passages that `outdated` lists as superseded, and those that `replaced` lists and `is_asked` accepts.
+/// Returns the replacements that were marked, those of `outdated` first.
 fn marked(
     outdated: Vec<Superseded>,
     replaced: &Replacements,
@@ -142,8 +142,8 @@ fn with_mark(line: &str, mark: &str) -> String {
     format!("{}{mark}{}", &line[..at], &line[at..])
 }
 
-/// Returns those of `superseded` whose replacing memories are shown. Each replacing memory is shown once, and only if
-/// nothing replaced it in turn.
+/// Chooses those of `superseded` whose replacing memories are to be shown. Each replacing memory is shown once, and
+/// only if nothing replaced it in turn.
 fn holding(superseded: Vec<Superseded>, shown: &mut HashSet<MemoryId>) -> Vec<Superseded> {
     let replaced: HashSet<MemoryKey> = superseded.iter().map(|each| each.memory).collect();
     superseded

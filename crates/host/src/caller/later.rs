@@ -15,7 +15,7 @@ use tiro_store::Summary;
 /// The maximum number of tasks that are kept. If there are more, the oldest is dropped. Arbitrary.
 const MOST: usize = 256;
 
-/// The pause before it is checked again whether work is done.
+/// The pause between two checks whether the work is done.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// Work that a call left.

@@ -67,7 +67,8 @@ struct CallerState {
     blank_project: Latest<FoundProject>,
     following: Following,
     later: Later,
-    /// The client that serves this caller's model, with the ancestors of this process and when it was met.
+    /// The client that serves this caller's model, the ancestors of this process, and the time at which the client gave
+    /// its name.
     client: Mutex<Option<(Client, Vec<Process>, Millis)>>,
     /// The maximum number of tokens of an answer that this client shows its model.
     most_tokens: AtomicUsize,
@@ -291,8 +292,8 @@ impl Caller {
         self.state.project.get_or_open(|found| found.holds(engine.config(), self.named()), open).await
     }
 
-    /// Returns whether this answer is to report texts that are not embedded yet. This is true only for the first answer
-    /// to a caller.
+    /// Returns whether this answer should report how many texts are not embedded yet. This is true only for the first
+    /// answer to a caller.
     pub fn says_pending(&self) -> bool {
         !self.state.said_pending.swap(true, Ordering::Relaxed)
     }
@@ -357,7 +358,7 @@ impl Caller {
     }
 
     /// Waits until the idle worker has stashed the messages that calls left for the stash, but at most for `patience`.
-    /// Returns whether it has.
+    /// Returns whether these messages are stashed.
     pub async fn await_stash(&self, patience: Duration) -> bool {
         self.state.later.stashed(patience).await
     }

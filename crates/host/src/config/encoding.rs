@@ -1,5 +1,5 @@
-//! Decides which model or provider embeds texts. The options `embedding.prose` and `embedding.code` and the uses of the
-//! providers decide.
+//! Decides which model or provider embeds texts. The decision depends on the options `embedding.prose` and
+//! `embedding.code`, and on the uses of the providers.
 
 use super::file::Sources;
 use super::options::Options;
@@ -7,7 +7,7 @@ use super::providers::{Configured, Use};
 use tiro_base::error::{Error, Result};
 use tiro_base::memory::Content;
 
-/// The value of an option that leaves the choice to Tiro.
+/// With this value, an option leaves the choice to Tiro.
 const AUTO: &str = "auto";
 
 /// The model or provider that embeds texts.

@@ -44,7 +44,7 @@ pub struct Config {
     /// The project named by `--project`, `TIRO_PROJECT` or `CLAUDE_PROJECT_DIR`.
     pub project: Option<PathBuf>,
     /// Whether the user named the project, by `--project` or `TIRO_PROJECT`. `CLAUDE_PROJECT_DIR` doesn't count,
-    /// because a client sets it to any directory in which it is started.
+    /// because a client sets this variable to the directory in which the client is started, whatever directory this is.
     pub is_project_named: bool,
     /// The id of the user who ran `sudo`: `SUDO_UID`.
     pub sudo_user: Option<u32>,

@@ -3,8 +3,8 @@
 //! Package managers put each version into its own folder, and create a stable link or shim that leads to it. In
 //! Homebrew and Linuxbrew this is `bin/tiro`, in Nix the profile, in mise the link `latest`, and in asdf and mise a
 //! shim. After an upgrade, the old folder is gone and the link leads to the new version. So the written path is a
-//! stable path on `PATH`, or the path through which the program was started, with its links. A path is written only if
-//! it leads to this very program.
+//! stable path on `PATH`, or the path by which the program was started. Links in this path are kept. A path is written
+//! only if it leads to this very program.
 
 use std::ffi::OsStr;
 use std::io::Read;

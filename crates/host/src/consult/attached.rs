@@ -40,13 +40,13 @@ const MOST_TOKENS: usize = 4000;
 /// The number of lines that are read if a call names no last line. Arbitrary.
 const LINES: usize = 200;
 
-/// The maximum number of paths left out of the search that are named. Arbitrary.
+/// If paths are left out of the search, at most this many of them are named. Arbitrary.
 const NAMED: usize = 5;
 
 /// The longest time that a search may take to embed the texts that it compares.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// The time that the background thread embeds before it checks whether the call has ended.
+/// The background thread embeds for this long, and then checks whether the call has ended.
 const STEP: Duration = Duration::from_millis(200);
 
 /// The texts of a call.

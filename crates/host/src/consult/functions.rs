@@ -29,7 +29,7 @@ const SHOWN: usize = 200;
 /// The longest name of a function that services accept, in bytes.
 const LONGEST_NAME: usize = 64;
 
-/// Replaces a name that no function can have, or that contains a secret.
+/// Stands in place of the name of a function, if services refuse this name or if it contains a secret.
 const UNKNOWN: &str = "unknown_function";
 
 /// The result of a function.

@@ -12,7 +12,7 @@ use tiro_inline::{quote, text};
 use tiro_store::Exchange;
 use tiro_text::tokens;
 
-/// The maximum number of tokens around the text of an opening.
+/// The maximum number of tokens of an opening in addition to the text that it quotes.
 const FRAME_TOKENS: usize = 80;
 
 /// Returns the blocks that a new epoch takes over. These are all blocks that are not about files or about a single
@@ -27,8 +27,8 @@ pub fn tokens_of(blocks: &[Block]) -> usize {
     blocks.iter().filter(|block| block.path.is_none()).map(|block| block.tokens as usize).sum()
 }
 
-/// Returns `blocks` with the oldest turns replaced by a summary. The result has at least `over` tokens less, if this is
-/// possible. Also returns the number of the last replaced turn, or `None` if no turn was replaced.
+/// Returns `blocks` with the oldest turns replaced by a summary. The result has at least `over` fewer tokens, if this
+/// is possible. Also returns the number of the last replaced turn, or `None` if no turn was replaced.
 pub fn shortened(blocks: &[Block], over: usize, key: &[u8; 32]) -> (Vec<Block>, Option<u32>) {
     let mut turns: Vec<u32> = blocks.iter().map(|block| block.turn).collect();
     turns.dedup();

@@ -3,7 +3,8 @@
 //!
 //! If the size and times of a file are the same as in the ledger, the file is not read. All other files are read,
 //! redacted and counted on all cores, and on other threads than the call, so that the call can be cancelled at any
-//! time. A text is kept in memory only if it may be sent. So a folder of a gigabyte takes no more memory than a window.
+//! time. A text is kept in memory only if it may be sent. So even a folder of a gigabyte takes no more memory than the
+//! texts that fit into a window.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -30,8 +31,8 @@ const BATCH: u64 = 8 << 20;
 /// The number of bytes of texts that are kept for a prompt. Arbitrary: more than the largest window.
 const MOST_KEPT: usize = 24 << 20;
 
-/// The maximum number of bytes of files that are read in a call. Arbitrary: a hundred times a large window, and read
-/// within a minute.
+/// The maximum number of bytes of files that are read in a call. Arbitrary: a hundred times as many as fit into a large
+/// window. They are read within a minute.
 const MOST_READ: u64 = 1 << 30;
 
 /// Reads files of the project.

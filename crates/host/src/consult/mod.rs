@@ -386,7 +386,7 @@ fn told_functions(listener: &Listener) -> impl Fn(&[String]) + Send + Sync {
     move |names: &[String]| listener(Event::Doing(format!("it calls {}", names.join(", "))))
 }
 
-/// Returns the error of a call that was not recorded, with what was sent and how much was paid.
+/// Returns the error of a call that was not recorded. The error says what was sent and how much was paid.
 fn unrecorded(failed: Error, bill: &Bill) -> Error {
     let sent = bill.summed();
     failed.reworded(match sent.is_empty() {

@@ -24,7 +24,7 @@ use tiro_redact::Redactor;
 use tiro_store::{Sources, TurnRow};
 use tiro_text::tokens;
 
-/// The number of tokens that is counted for an image. Most services count fewer tokens for any image.
+/// An image counts as this many tokens. Most services count fewer tokens for any image.
 const IMAGE_TOKENS: usize = 2000;
 
 /// A prepared turn.

@@ -20,13 +20,15 @@ use tiro_text::tokens;
 /// The maximum number of rounds in which the assistant may call functions in a turn. After that it must answer.
 const MOST_ROUNDS: usize = 8;
 
-/// The minimum room, in tokens, with which functions are still offered.
+/// Functions are offered only if at least this many tokens are left for their results.
 const LEAST_ROOM: usize = 200;
 
-/// The number of bytes of an answer that are kept for each token of its limit. Arbitrary: a token has about four bytes.
+/// For each token of an answer's limit, at most this many bytes of the answer are kept. Arbitrary: a token has about
+/// four bytes.
 const BYTES_OF_TOKEN: usize = 16;
 
-/// The text at the end of an answer that broke off. It is read by the reader and, in the next turn, by the assistant.
+/// This text is added at the end of an answer that broke off. The caller reads it, and in the next turn the assistant
+/// reads it too.
 const BROKE_OFF: &str = "[The answer broke off here.]";
 
 /// The assistant of a round of requests, and its limits.

@@ -216,15 +216,15 @@ impl Engine {
         }
     }
 
-    /// Begins work that is finished before the process ends, as long as it takes no longer than the time for closing.
+    /// Begins work for which the process waits before it ends, but for no longer than the time for closing.
     ///
     /// Errors with [`Kind::Busy`] if the process is ending.
     pub fn begin_to_finish(&self) -> Result<Running<'_>> {
         self.process.ending.begin().ok_or_else(|| Error::new(Kind::Busy, "this process is ending"))
     }
 
-    /// Returns the turn to do the work `duty` for the project. Returns `None` while another worker of this process does
-    /// it. Leases prevent other processes from doing the same work at the same time.
+    /// Gives the right to do the work `duty` for the project. Returns `None` while another worker of this process does
+    /// this work. Leases prevent other processes from doing the same work at the same time.
     pub fn works_on(&self, project: &ProjectId, duty: Duty) -> Option<Working<'_>> {
         self.process.works_on(project, duty)
     }

@@ -42,7 +42,7 @@ pub enum Duty {
     Asking,
 }
 
-/// A worker's turn at a project. The turn ends when this value is dropped.
+/// A worker's right to do one kind of work for a project. The right ends when this value is dropped.
 pub struct Working<'a> {
     process: &'a Process,
     work: (ProjectId, Duty),
@@ -62,8 +62,8 @@ impl Process {
         }
     }
 
-    /// Returns the turn to do the work `duty` for the project. Returns `None` while another worker of this process does
-    /// it.
+    /// Gives the right to do the work `duty` for the project. Returns `None` while another worker of this process does
+    /// this work.
     pub fn works_on(&self, project: &ProjectId, duty: Duty) -> Option<Working<'_>> {
         let work = (project.clone(), duty);
         let is_free = self.working.lock().unwrap_or_else(PoisonError::into_inner).insert(work.clone());

@@ -23,7 +23,7 @@ use tiro_base::scope::Scope;
 use tiro_capture::spool::Spool;
 use tiro_store::{Store, Upkeep};
 
-/// The number of milliseconds after the beginning of an unfinished purge after which its process is considered dead.
+/// If a purge is still unfinished this many milliseconds after it began, its process is considered dead.
 const ABANDONED: i64 = 60_000;
 
 /// The number of threads that embed the chunks that a call has just stored. Other work gets one thread, so that it
@@ -33,7 +33,7 @@ const THREADS_AFTER_WRITE: usize = 2;
 /// The time after a failure during which no provider is asked for embeddings. Arbitrary.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(60);
 
-/// The maximum number of segments of the stash that are removed in one step. A step takes some milliseconds.
+/// In one step, at most this many segments are removed from the stash. A step takes some milliseconds.
 const EXPIRED_AT_ONCE: usize = 1_000;
 
 /// Runs the idle worker until this future is dropped. The worker wakes after each write.
@@ -68,7 +68,7 @@ async fn keep_up_left(engine: &Engine, caller: &WritingCaller) {
 async fn work_off(engine: &Engine, caller: &WritingCaller) {
     /// The time between two checks for changes by other processes, in seconds.
     const LOOK: u64 = 5;
-    /// The number of rounds without a write after which sessions are summarised. Without this wait, a session that
+    /// Sessions are summarised after this many rounds in which nothing was written. Without this wait, a session that
     /// still grows would be summarised again and again.
     const QUIET: u32 = 2;
     let mut quiet = 0;
@@ -152,7 +152,7 @@ async fn finish_purges(engine: &Engine, caller: &Caller, store: &dyn Store, scop
     engine.installation().await?.registry.forget_sent(&project.scope.project, &finished.sessions).await
 }
 
-/// Removes segments from the stash that expired some time ago. Returns a notice about this for the next answer.
+/// Removes from the stash the segments that expired some time ago. Returns a notice about this for the next answer.
 pub async fn expire_stash(engine: &Engine, store: &dyn Store, scope: &Scope) -> Option<String> {
     let now = engine.now();
     let times = (now, engine.config().options.stash_made_before(now));
@@ -189,7 +189,7 @@ fn has_references(engine: &Engine, caller: &Caller) -> bool {
     matches!(place, Ok(Some(place)) if !Spool::of(&config.data_dir, &place).is_empty())
 }
 
-/// Follows the references to transcripts that hooks left, and imports new commits. If this process `wrote`, also
+/// Follows the transcripts that the references of hooks name, and imports new commits. If this process `wrote`, also
 /// rewrites the pointer for the next session. Otherwise the pointer isn't rewritten, because this requires counting all
 /// memories.
 async fn catch_up_idle(engine: &Engine, caller: &WritingCaller, wrote: bool) {

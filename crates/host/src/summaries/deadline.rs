@@ -16,12 +16,12 @@ use tiro_store::Pace;
 /// The longest deadline in the background. Arbitrary: a model that needs longer would keep the machine busy.
 pub const LONGEST: Duration = Duration::from_secs(600);
 
-/// The factor on the time that a summary takes at the measured speed. There may be two requests, and the factor is
-/// doubled for a machine that is busier than before.
+/// A summary may take this many times as long as at the measured speed. It may need two requests, and the machine may
+/// be busier than before and half as fast.
 const TIMES: f64 = 4.0;
 
-/// The number of tokens that a model reads in the time in which it writes one token. Arbitrary: models on processors
-/// read some ten times as fast as they write.
+/// A model reads this many tokens in the time in which it writes one token. Arbitrary: models on processors read some
+/// ten times as fast as they write.
 const READ_PER_WRITTEN: i64 = 10;
 
 /// The number of tokens of a request that don't belong to the messages.
@@ -78,7 +78,7 @@ fn at_pace(paces: &[Pace], work: i64) -> Duration {
     Duration::try_from_secs_f64(TIMES * slowest * work as f64 / 1000.0).unwrap_or(LONGEST)
 }
 
-/// Returns the work of reading and writing tokens. Its unit is the work of writing one token.
+/// Returns how much work it is to read and write these tokens. The unit is the work of writing one token.
 fn work(input: i64, output: i64) -> i64 {
     (input / READ_PER_WRITTEN).saturating_add(output).max(1)
 }

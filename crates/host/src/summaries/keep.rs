@@ -15,7 +15,7 @@ use tiro_store::{Saved, Summary, source_hash};
 /// stored can be made again.
 const TURN: Duration = Duration::from_millis(250);
 
-/// The time at which a new summary is stored.
+/// Whether a new summary is stored at once or later.
 #[derive(Clone, Copy)]
 pub enum Keeping<'a> {
     /// Before it is returned.
@@ -72,7 +72,8 @@ async fn leave(
     Ok(id_of(foreseen))
 }
 
-/// Returns a summary that a call has left to be stored, if the summary's messages are still the same.
+/// Returns a summary that a call made and left to the idle worker. Does this only if the summary's messages are still
+/// the same.
 pub async fn left(caller: &Caller, project: &OpenProject, wanted: &MemoryId) -> Result<Option<Summary>> {
     let summary = caller.left().into_iter().find_map(|task| match task {
         Task::Keep { id, summary, .. } if id == *wanted => Some(summary),

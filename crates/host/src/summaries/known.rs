@@ -1,4 +1,4 @@
-//! The data of a session that one read of the store returned. Other data is read when it is needed.
+//! The data of a session. It comes from one read of the store. Other data is read when it is needed.
 //!
 //! A context needs many parts of a session. They are read at once, in the state of a single moment. Only data that this
 //! read didn't include, such as older messages, is read separately. Work between calls reads each part when it needs
@@ -32,7 +32,7 @@ impl<'p> Known<'p> {
     }
 
     /// Reads all data from which a context of the session is chosen, in one read. The second value contains the parts
-    /// that this value doesn't return.
+    /// that no function of [`Known`] returns.
     pub async fn read(
         project: &'p OpenProject,
         session: &'p SessionId,

@@ -29,11 +29,11 @@ use tiro_store::{MessageRow, Summary};
 /// range. Arbitrary: far more than anyone reads at once.
 const MOST_MESSAGES: usize = 3000;
 
-/// The number of messages before and after a message that are shown while its segment isn't closed. Arbitrary: together
-/// they are about as long as a segment.
+/// While the segment of a message isn't closed, this many messages before the message and after it are shown.
+/// Arbitrary: together they are about as many as a segment has.
 const BESIDE: i64 = 10;
 
-/// The amount of a range that is shown.
+/// How much of a range is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Depth {

@@ -21,8 +21,8 @@ use tiro_store::Queued;
 /// The shortest pause between two summaries of the queue.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// The time after a summary's deadline at which the process that requested the summary is considered dead, in
-/// milliseconds.
+/// If this many milliseconds have passed since a summary's deadline, the process that requested the summary is
+/// considered dead.
 const GRACE: Millis = 60_000;
 
 /// The time that a summary waits after its first failure, in milliseconds. Each further wait is four times as long as

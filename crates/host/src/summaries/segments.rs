@@ -27,7 +27,7 @@ use tiro_store::{MessageRow, SegmentRow, Store, Summary, source_hash};
 /// session may have a hundred thousand messages.
 const STEP: usize = 4000;
 
-/// The number of facts that one step makes searchable, if an earlier version of the program stored them without chunks.
+/// An earlier version of the program stored facts without chunks. One step makes at most this many of them searchable.
 /// Arbitrary: a step takes about ten milliseconds.
 const MENDED_AT_ONCE: usize = 200;
 
@@ -73,7 +73,7 @@ pub fn segment(row: &SegmentRow) -> Segment {
 pub struct Closed {
     /// All closed segments of the session, in order.
     pub segments: Vec<SegmentRow>,
-    /// The number of the last segments that are not stored yet.
+    /// How many of the last segments are not stored yet.
     pub new: usize,
     /// The number of messages that are not examined yet. The next call continues with them.
     pub waiting: usize,
@@ -154,7 +154,7 @@ pub async fn mend(engine: &Engine, store: &dyn Store, scope: &Scope) -> Result<u
 pub struct Leaves {
     /// The summaries that exist, keyed by the ordinal of their first message.
     pub made: BTreeMap<i64, Summary>,
-    /// The ordinals of the first messages of the summaries that are not stored yet.
+    /// The summaries that are not stored yet. Each is given by the ordinal of its first message.
     pub new: Vec<i64>,
     /// The number of wanted summaries that are still missing.
     pub waiting: usize,

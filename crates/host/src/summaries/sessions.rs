@@ -156,8 +156,8 @@ fn is_due(known: Option<&ConversationRow>, rows: &[MessageRow], interval: Millis
     }
 }
 
-/// Makes the memory that represents the session with the messages `rows`. Returns whether it was stored, which is so if
-/// it is new.
+/// Makes the memory that represents the session with the messages `rows`. Returns true if the memory is new and was
+/// therefore stored.
 async fn make(
     engine: &Engine,
     project: &WritableProject,
@@ -178,8 +178,8 @@ async fn make(
 }
 
 /// Returns the messages from which the memory of a session is made, at most [`MOST_MESSAGES`]. If a session has more
-/// messages, tool calls are left out first. Then all answers to each request except the last are left out, and then
-/// evenly spaced requests with their answers.
+/// messages, tool calls are left out first. Next, for each request, all answers except the last are left out. Finally,
+/// evenly spaced requests are left out, together with their answers.
 fn chosen(rows: &[MessageRow]) -> Vec<MessageRow> {
     let is_of = |row: &MessageRow, roles: &[Role]| row.role.is_some_and(|role| roles.contains(&role));
     let talk = [Role::User, Role::Assistant];

@@ -17,8 +17,8 @@ pub(super) struct InvertedIndex {
 }
 
 impl InvertedIndex {
-    /// Returns the index of `pieces`. A piece is also found by the words of the name of its file and of the items
-    /// around it.
+    /// Returns the index of `pieces`. A piece is also found by the words of its file's name, and by the words of the
+    /// items around it.
     pub(super) fn of(sources: &[Kept], pieces: &[Piece]) -> InvertedIndex {
         let mut words = InvertedIndex::default();
         let stemmer = terms::stemmer();

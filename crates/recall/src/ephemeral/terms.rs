@@ -14,7 +14,8 @@ pub(super) fn identifiers<'t>(text: &'t str, add: impl FnMut(&'t str)) {
         .for_each(add);
 }
 
-/// Returns the terms of an identifier: the stems of its parts. If it has several parts, the stem of the whole is added.
+/// Returns the terms of an identifier: the stems of its parts. If the identifier has several parts, the stem of the
+/// whole identifier is added.
 pub(super) fn of_identifier(identifier: &str, stemmer: &Stemmer) -> Vec<String> {
     let mut terms = Vec::new();
     if identifier.contains(words::is_cjk) {

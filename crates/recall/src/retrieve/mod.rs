@@ -165,7 +165,7 @@ async fn settle(
     Ok(())
 }
 
-/// Returns a notice if there is a model that was not trained on the language of the question.
+/// Returns a notice if `model` is known and was not trained on the language of the question.
 fn unread(language: Option<Language>, model: Option<Model>) -> Option<String> {
     let (language, model) = (language?, model?);
     if model.reads(language) {
@@ -178,8 +178,8 @@ fn unread(language: Option<Language>, model: Option<Model>) -> Option<String> {
     ))
 }
 
-/// Returns the text of a memory in which the query's words are counted. It consists of the memory's chunk `piece`, its
-/// speaker, and its other indexed fields.
+/// Returns the part of a memory's text that is searched for the query's words. It consists of the memory's chunk
+/// `piece`, its speaker, and its other indexed fields.
 pub fn searched_text(memory: &Memory, piece: Range<usize>) -> String {
     // For a commit, the searched text is the whole message and the changed paths.
     let is_commit = memory.kind == MemoryKind::Commit;

@@ -1,5 +1,5 @@
-//! Judges a memory before the query is read, by its length and its author, and returns the expected cosine of a memory
-//! that has no embedding yet. The functions here are pure.
+//! Judges a memory by its length and its author, without the query. Also returns the expected cosine of a memory that
+//! has no embedding yet. The functions here are pure.
 
 use crate::tuning::ranking::EXPECTED_COSINE;
 use tiro_base::memory::{Kind, Role};

@@ -55,9 +55,9 @@ pub fn asks_for_history(query: &str) -> bool {
     is_before || PAST.iter().any(|phrase| all.contains(&format!(" {phrase} ")))
 }
 
-/// Reads from each store what replaced its memories in `ranked`. For memories that `may_be_replaced` accepts, these are
-/// the commits that they became. For memories that [`current_first`] examines, these are the memories that superseded
-/// them.
+/// Reads from each store which memories replaced memories in `ranked`. A memory that `may_be_replaced` accepts is a
+/// commit, which another commit may have replaced. A memory that [`current_first`] examines may be superseded by
+/// another memory.
 pub async fn replaced(
     stores: &[(&dyn ReadStore, &Scope)],
     ranked: &[Ranked],

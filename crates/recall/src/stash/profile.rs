@@ -13,7 +13,7 @@ const DAY: f64 = 86_400_000.0;
 /// The weights of the parts of a score.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Weights {
-    /// The weight of how well words and meaning fit the query.
+    /// The weight of relevance: how well the words and the meaning of a segment fit the query.
     pub relevance: f64,
     /// The weight of the age of the text.
     pub age: f64,
@@ -24,7 +24,7 @@ pub struct Weights {
 /// The parts of a score, each multiplied by its weight. Each is between 0 and its weight.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Parts {
-    /// The part for how well words and meaning fit the query.
+    /// The part for relevance: how well the words and the meaning of a segment fit the query.
     pub relevance: f64,
     /// The part for the age of the text.
     pub age: f64,

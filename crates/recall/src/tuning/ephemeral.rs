@@ -14,10 +14,10 @@ pub const LEXICAL: f64 = 1.0;
 /// answered, but not the same nine.
 pub const SEMANTIC: f64 = 1.0;
 
-/// The number of the best chunks by their words that are compared, and the number of the best by their cosine. Those of
-/// the best by words that have no embedding are embedded first, as far as the deadline allows. Arbitrary.
+/// This many chunks with the best BM25 are compared, and this many with the best cosine. If chunks with the best BM25
+/// have no embedding, they are embedded first, as far as the deadline allows. Arbitrary.
 pub const CANDIDATES: usize = 200;
 
-/// The number of times that the words of a file's path and of the items around a chunk count, if the words of its text
+/// The words of a file's path and of the items around a chunk count this many times, and the words of the chunk's text
 /// count once. Arbitrary: with 0, 1 and 2, the same nine of twelve questions are answered.
 pub const HEADER_COUNT: u32 = 1;

@@ -66,18 +66,18 @@ pub const ANSWERING_SHARE: f64 = 0.5;
 /// A hit may answer the query if its cosine is at least this value. Measured on three suites, with 505 questions about
 /// 25 conversations. Each question was asked about its own conversation and about two others. With these two numbers,
 /// one of the best ten hits may answer 95%, 92% and 97% of the questions that have an answer, and 28%, 30% and 17% of
-/// those that have none. With 0.4 and 0.35, it was 99%, 98% and 99%, and 47%, 56% and 38%.
+/// those that have none. With 0.4 and 0.35, these numbers were 99%, 98% and 99%, and 47%, 56% and 38%.
 pub const ANSWERING_COSINE: f64 = 0.42;
 
 /// The maximum number of candidates of one group of kinds that one search returns. Measured by `evals retrieval`:
 /// with 40, 100 and 200, the first ten hits are the same.
 pub const CANDIDATES: usize = 100;
 
-/// The divisor of a search's budget that gives the part for notices and for the names of the searched sessions.
+/// A search's budget divided by this number is the part for notices and for the names of the searched sessions.
 /// Arbitrary.
 pub const NOTICES: usize = 4;
 
-/// The divisor of a search's budget that gives the part for messages that are shown with their commits. Arbitrary.
+/// A search's budget divided by this number is the part for messages that are shown with their commits. Arbitrary.
 pub const BESIDE_COMMITS: usize = 4;
 
 /// The weight of recency in the score of a snippet, if the strategy counts both relevance and recency. Arbitrary.

@@ -1,7 +1,8 @@
 //! Numbers of the stash. `evals stash` measures them.
 
-/// The weight of how well words and meaning fit the query. The first design had 0.6 here and 0.2 for each age. With
-/// these values, the first five segments restore 9.5 points less of the evidence of conversations that end now.
+/// The weight of relevance: how well the words and the meaning of a segment fit the query. The first design had 0.6
+/// here, and 0.2 for each of the two ages below. With the values of that design, the first five segments restore 9.5
+/// percentage points less of the evidence of conversations that end now.
 pub const WEIGHT_RELEVANCE: f64 = 0.9;
 /// The weight of the age of the text.
 pub const WEIGHT_AGE: f64 = 0.05;

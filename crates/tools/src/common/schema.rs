@@ -30,8 +30,8 @@ pub fn listed(schema: &Map<String, Value>) -> Map<String, Value> {
     fields.map(|(name, value)| (name.clone(), inner(value))).collect()
 }
 
-/// Returns the schema of the answer `T`, which lists its top-level fields with their types. A field that may have
-/// several types is listed without a type.
+/// Returns the schema of the answer `T`. The schema lists the top-level fields of `T` with their types. A field that
+/// may have several types is listed without a type.
 ///
 /// No field is required. The answer of a failed call has only the field `error`, and some clients also check such an
 /// answer against this schema.

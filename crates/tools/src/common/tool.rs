@@ -166,8 +166,8 @@ impl Progress {
 /// decide whether to ask the user before a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hints {
-    /// Whether a call makes, changes and deletes no memory, and nothing of the stash, segments and summaries. New
-    /// transcripts and commits are imported during the call all the same.
+    /// True if a call neither makes, changes nor deletes anything: no memory, no segment, no summary and nothing in the
+    /// stash. Even during such a call, new transcripts and commits are imported.
     pub read_only: bool,
     /// Whether a call may delete something.
     pub destructive: bool,

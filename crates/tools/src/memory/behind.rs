@@ -16,8 +16,8 @@ use tiro_recall::retrieve;
 use tiro_recall::retrieve::rank::{Ranked, Weights};
 use tiro_store::{BehindRow, ShownMemory};
 
-/// The maximum number of conversations of a page that are searched a second time, if the first search found none of
-/// their messages. Arbitrary.
+/// If the first search found no message of a conversation, the conversation is searched a second time. This is done for
+/// at most this many conversations of a page. Arbitrary.
 const SEARCHED: usize = 3;
 
 /// The data for searching some conversations again: the query of the search and its embedder.

@@ -300,8 +300,8 @@ async fn forgotten_place(engine: &Engine, caller: &Caller, text: &str) -> Result
     }
 }
 
-/// Selects the memories of the project that match best. If `reach` includes forgotten memories, also selects forgotten
-/// memories of either store that contain all words of the query.
+/// Selects the memories of the project that match best. If `reach` includes forgotten memories, also selects the
+/// forgotten memories that contain all words of the query, in either store.
 async fn by_query<'a>(
     engine: &Engine,
     caller: &Caller,

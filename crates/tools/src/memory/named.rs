@@ -1,4 +1,5 @@
-//! Finds the session that a text names by its name or an alias, the beginning of its name, or its title.
+//! Finds the session that a text names. The text may be the session's name, an alias, the beginning of the name, or the
+//! title.
 
 use tiro_base::error::{Error, Result, quoted};
 use tiro_base::humanize;

@@ -50,7 +50,7 @@ pub struct Exported {
     pub text: String,
 }
 
-/// Calls `each` with every segment, in the order in which their texts were stored.
+/// Calls `each` with every segment, in the order in which the texts were stored.
 pub async fn run(
     engine: &Engine,
     caller: &Caller,

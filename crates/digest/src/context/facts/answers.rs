@@ -8,7 +8,7 @@ use crate::statements::replies;
 use tiro_base::memory::{Kind, Role};
 use tiro_text::blocks::{self, Kind as Block, Sentence};
 
-/// Words of a report that something was done, or of how something is now.
+/// Words that report that something was done, or that say how something is now.
 const DONE: &[&str] = &[
     "added",
     "updated",
@@ -39,11 +39,11 @@ const DONE: &[&str] = &[
 const PROPOSES: &[&str] =
     &["should", "suggest", "recommend", "propose", "must", "will", "decision", "recommended"];
 
-/// The maximum number of sentences of an answer whose proposal can be accepted. A longer answer is an essay, and a
-/// "yes" to it accepts no single sentence. Arbitrary.
+/// A reply can accept a proposal only if the answer with the proposal has at most this many sentences. A longer answer
+/// is an essay, and a "yes" to it accepts no single sentence. Arbitrary.
 const LONGEST_PROPOSAL: usize = 16;
 
-/// Words of statements that are only true for a moment, or that announce the next step.
+/// Words that show that a statement is only true for a moment, or that it announces the next step.
 const PASSING: &[&str] = &[
     "i'll",
     "let",
@@ -117,14 +117,15 @@ const PASSING: &[&str] = &[
     "see",
 ];
 
-/// The number of answers that are examined for signs of work. Arbitrary: an assistant that works shows it soon.
+/// The number of answers that are examined for signs of work. Arbitrary: an assistant that does work shows this in its
+/// first answers.
 const MOST_EXAMINED: usize = 50;
 
 /// The minimum number of words of a fact in an answer. Arbitrary.
 const SHORTEST: usize = 7;
 
-/// Returns the best fact in the assistant's messages `answers`, unless `reply`, the message after them, rejects them.
-/// If the reply doesn't accept them either, the answers must show work.
+/// Returns the best fact in the assistant's messages `answers`. `reply` is the message after them. Returns `None` if
+/// the reply rejects them. Also returns `None` if the reply doesn't accept them and the answers show no work.
 pub(super) fn accepted(answers: &[Said<'_>], reply: &str) -> Option<Fact> {
     let spoken: Vec<&Said<'_>> =
         answers.iter().filter(|message| message.voice() == Voice::Assistant).collect();

@@ -70,7 +70,7 @@ impl Said<'_> {
 }
 
 impl Voice {
-    /// Returns the kind of speaker of a message with the speaker's name `speaker` and the role `role`.
+    /// Returns the kind of speaker of a message. `speaker` is the speaker's name, and `role` is the speaker's role.
     ///
     /// In a conversation of two people, one of them may have the role of the assistant. The name then shows that the
     /// speaker is a person.

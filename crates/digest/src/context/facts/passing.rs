@@ -1,19 +1,20 @@
 //! Recognises sentences that a person says only for the moment while an assistant works for them. They are about
-//! attempts and observations, the next step, or open questions, or are pasted output. From such a session, only
+//! attempts, observations, the next step or open questions, or they are pasted output. From such a session, only
 //! statements that name their topic are worth keeping.
 
 use super::Said;
 use super::signs::{is_reference, is_request};
 
-/// The number of earlier messages that are searched for text that was pasted into a message. Arbitrary.
+/// A person may paste a sentence from an earlier message. This many earlier messages are searched for the sentence.
+/// Arbitrary.
 const PASTED_WITHIN: usize = 60;
 
-/// The maximum number of bytes of such an earlier message that are read. Arbitrary: longer messages are mostly files
-/// and logs.
+/// The maximum number of bytes that are read of each of these earlier messages. Arbitrary: longer messages are mostly
+/// files and logs.
 const MOST_READ: usize = 64 * 1024;
 
-/// The largest percentage of characters of prose that are neither letters nor spaces. Arbitrary: a sentence about code
-/// has less than half of this percentage.
+/// A text counts as prose only if at most this percentage of its characters, not counting spaces, are signs and digits.
+/// Arbitrary: a sentence about code has less than half of this percentage.
 const SYMBOLS: usize = 22;
 
 /// Words that introduce a statement and don't belong to it.
@@ -122,18 +123,19 @@ const NOUNS: &[&str] = &[
     "class", "list", "doc", "document", "branch", "commit", "pr", "step", "thing",
 ];
 
-/// Past tenses of actions that a person did once.
+/// Past tenses of verbs for actions that are done once, such as deleting something.
 const EVENTS: &[&str] =
     &["deleted", "removed", "reset", "moved", "renamed", "installed", "authenticated", "created"];
 
-/// Words of a reason or a purpose.
+/// Words that introduce a reason or a purpose.
 const REASONS: &[&str] = &["because", "since", "so", "which", "to", "for", "becuase"];
 
 /// Words that begin a question even if it has no question mark.
 const ASKS: &[&str] =
     &["should", "can", "could", "would", "do", "does", "did", "is", "are", "was", "will", "shall"];
 
-/// Words that begin a request of this moment, even if the sentence also contains a word of a rule.
+/// Words that begin a request for this moment. A sentence that begins with such a word states no rule, even if it
+/// contains a word such as "always".
 const NOW: &[&str] = &[
     "tell",
     "read",
@@ -150,7 +152,8 @@ const NOW: &[&str] = &[
     "remember",
 ];
 
-/// Words about documents, tests, and the state of the work. A report of an assistant with such a word is not kept.
+/// Words about documents, tests, and the state of the work. An assistant's report that contains such a word is not
+/// kept.
 const OF_WORK: &[&str] = &[
     "readme",
     "doc",
@@ -183,7 +186,8 @@ const OF_WORK: &[&str] = &[
     "accurately",
 ];
 
-/// Words that begin a report of an action just now, or of a number of things that are only named in the conversation.
+/// Words that begin a report of an action that was just done, or of a number of things that only the conversation
+/// names.
 const REPORTS: &[&str] = &[
     "done",
     "confirmed",
@@ -251,8 +255,8 @@ fn plain(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Returns whether a text is the output of a program. It has too many signs for prose, or is a chain of causes such as
-/// `error: reading: no such file`.
+/// Returns whether a text is the output of a program. Such a text has too many signs for prose, or it is a chain of
+/// causes such as `error: reading: no such file`.
 pub(super) fn is_output(text: &str) -> bool {
     let counted = text.chars().filter(|c| !c.is_whitespace()).count().max(1);
     let signs = text.chars().filter(|c| !c.is_whitespace() && !c.is_alphabetic() && *c != '\'').count();

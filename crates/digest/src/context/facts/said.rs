@@ -15,7 +15,8 @@ const MOST_READ: usize = 16 * 1024;
 /// The minimum number of words of a fact. Arbitrary.
 const SHORTEST: usize = 5;
 
-/// The minimum number of words of a decision without a name, in a session in which an assistant works. Arbitrary.
+/// In a session in which an assistant works, the minimum number of words of a decision that contains no name.
+/// Arbitrary.
 const SHORTEST_WITHOUT_NAME: usize = 7;
 
 /// The lowest score of a fact. Measured with `evals facts`: on conversations of two people, seven of ten sentences
@@ -23,9 +24,9 @@ const SHORTEST_WITHOUT_NAME: usize = 7;
 const BAR: f64 = 2.0;
 
 /// Returns the facts and decisions of a person's message, the best first. If the message takes back an earlier
-/// decision, the sentence that replaces this decision is itself a decision, whatever its score is. `before` contains
-/// the messages before this message if an assistant works in this session. In such a session, statements for the moment
-/// and pasted text are left out.
+/// decision, the sentence that replaces this decision is itself a decision, whatever its score is. If an assistant
+/// works in this session, `before` contains the messages before this message, and statements for the moment and pasted
+/// text are left out. Otherwise `before` is `None`.
 pub(super) fn stated(message: &str, takes_back: bool, before: Option<&[Said<'_>]>) -> Vec<(Kind, String)> {
     let mut found: Vec<(f64, Kind, String)> = Vec::new();
     let pasted_from = before.and_then(|_| blocks::pasted_from(read(message))).unwrap_or(usize::MAX);

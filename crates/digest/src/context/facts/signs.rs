@@ -25,7 +25,7 @@ const ASSISTANTS: &[&str] = &[
     "tool",
 ];
 
-/// Verbs that begin a request for the moment.
+/// Verbs that begin a request that only concerns the moment.
 const REQUESTS: &str = "
     add adjust analyze append apply ask author build bump call change check clarify clean close commit compare complete compute
     configure continue convert copy create debug define delete deploy describe design do document download draft drop
@@ -37,7 +37,7 @@ const REQUESTS: &str = "
     setup share show simplify simulate group ensure solve sort split start stash stop suggest summarize switch sync take tell test translate
     try turn undo update upgrade upload use validate verify view wait walk write";
 
-/// Past tenses that don't end in `ed`, and other verbs of a report.
+/// Past tenses that don't end in `ed`, and other verbs that are used in reports.
 const PAST: &str = "
     was were had did went got made took bought found saw met began ran won lost gave came left felt told said wrote read
     sold built brought taught thought kept led held stood understood sent spent paid grew knew drew flew drove rode rose
@@ -50,12 +50,12 @@ const TIMES: &str = "
     monday tuesday wednesday thursday friday saturday sunday january february march april june july august september
     october november december summer winter spring fall autumn morning evening deadline currently already soon";
 
-/// Words of a rule or a choice.
+/// Words that state a rule or a choice.
 const RULES: &str = "
     must never always should shouldn't mustn't only prefer prefers decided chose chosen agreed require
     requires required forbidden allowed supposed instead default convention policy";
 
-/// Words of an opinion or of politeness. They state no fact.
+/// Words that express an opinion or are merely polite. They state no fact.
 const HEDGES: &str = "
     think guess hope wonder wondering maybe perhaps bet suppose imagine appreciate glad sorry thank thanks wow hey great
     awesome cool amazing wonderful nice congrats agree sounds wish curious";

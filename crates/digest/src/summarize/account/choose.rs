@@ -12,8 +12,8 @@ use crate::tuning::summaries::{AGAIN, CHOICE};
 /// takes time.
 const MISFITS: usize = 24;
 
-/// The maximum number of parts that are compared. The best parts are at the beginning. Arbitrary: an account has a few
-/// dozen.
+/// The maximum number of parts that are compared. If there are more, only the best of them are compared. Arbitrary: an
+/// account has a few dozen.
 const MOST_PARTS: usize = 1000;
 
 /// The maximum number of bytes of a sentence for each available token. A longer sentence can't fit, so its tokens
@@ -25,9 +25,9 @@ const BYTES_OF_TOKEN: usize = 12;
 pub(super) enum Part {
     /// The user's request, with its outcome if there is one.
     Exchange(usize),
-    /// Another sentence of the user, given by the exchange and the sentence.
+    /// Another sentence of the user, given by the index of the exchange and the index of the sentence.
     Said(usize, usize),
-    /// Another sentence of the answer, given by the exchange and the sentence.
+    /// Another sentence of the answer, given by the index of the exchange and the index of the sentence.
     Answered(usize, usize),
 }
 
@@ -127,7 +127,7 @@ impl Account<'_> {
         }
     }
 
-    /// Returns the contribution of a part to the chosen parts, relative to its length. Words that the chosen parts
+    /// Returns how much a part adds to the chosen parts, relative to the part's length. Words that the chosen parts
     /// already contain count less.
     pub(super) fn rate(&self, part: Part, chosen: &BTreeSet<Part>, covered: &[bool]) -> f64 {
         let factor = match part {

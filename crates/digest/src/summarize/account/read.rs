@@ -57,7 +57,7 @@ impl<'a> Account<'a> {
         &self.reading.sentences[place]
     }
 
-    /// Returns how central a sentence is to the whole conversation, relative to its length.
+    /// Returns how central a sentence is to the whole conversation, relative to the sentence's length.
     pub(super) fn weight(&self, place: usize) -> f64 {
         let sentence = self.sentence(place);
         let sum: f64 = sentence.words.iter().map(|word| self.central[*word as usize]).sum();

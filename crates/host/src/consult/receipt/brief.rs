@@ -14,10 +14,10 @@ const SHORT_LIST: usize = 4;
 /// The maximum number of tokens of a remark in a short receipt, except the first remark. Arbitrary.
 const SHORT_REMARK: usize = 40;
 
-/// The minimum number of tokens of a part of a sentence that is worth showing. Arbitrary.
+/// A part of a sentence is shown only if it has at least this many tokens. Arbitrary.
 const LEAST_PART: usize = 6;
 
-/// The number of tokens around a part of a sentence.
+/// The number of tokens that a part of a sentence takes in addition to its own tokens.
 const SLACK: usize = 3;
 
 /// The number of tokens of the last line, which says that some remarks are not shown.

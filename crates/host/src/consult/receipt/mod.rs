@@ -121,7 +121,7 @@ pub struct Receipt {
     /// about the answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<String>,
-    /// The number of notices that are about the prompt.
+    /// How many of `notices` are about the prompt.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub about_prompt: usize,
 }

@@ -11,7 +11,7 @@ use crate::summaries::keep::cached;
 use crate::summaries::wanted::Made;
 use tiro_base::error::Result;
 
-/// The time between two checks of a waiting call whether the summary was made.
+/// A waiting call checks at this interval whether the summary was made.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// The outcome of a call's attempt to ask for a summary.

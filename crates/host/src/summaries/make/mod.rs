@@ -36,8 +36,8 @@ pub use crate::summaries::messages::range;
 /// The maximum number of tokens that a second request adds to the first one, not counting the quoted first answer.
 pub const AGAIN: usize = 1000;
 
-/// The time after the deadline at which a request is ended by force. Even a request that ends by itself may be late on
-/// a busy machine.
+/// A request is ended by force this long after its deadline. Even a request that ends by itself may be late on a busy
+/// machine.
 const SPARE: Duration = Duration::from_secs(1);
 
 /// Returns the summary from the store or the cache, or makes it if neither has it.
@@ -327,7 +327,7 @@ impl Asking<'_> {
         Matter { session, ..Matter::of(Purpose::Summary, Sources::memories(ids)) }
     }
 
-    /// Makes the summary on another thread, because rating answers takes long. This thread sends its requests to
+    /// Makes the summary on another thread, because rating answers takes long. The other thread sends its requests to
     /// `questions`.
     fn write(
         &self,

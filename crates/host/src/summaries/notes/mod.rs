@@ -25,15 +25,15 @@ use tiro_store::{MessageRow, NewStatement, PreparedMemory, ReadStore, Statement,
 /// The maximum number of messages that one step reads, which usually takes less than a second. Arbitrary.
 const STEP: usize = 1000;
 
-/// The number of messages before the new ones that are read again, so that replies are read together with the messages
-/// that they answer. Arbitrary.
+/// This many messages before the new ones are read again, so that replies are read together with the messages that they
+/// answer. Arbitrary.
 pub const LOOK_BACK: i64 = 40;
 
-/// The number of facts of an earlier version of the program that one transaction removes. Arbitrary.
+/// One transaction removes at most this many facts that an earlier version of the program stored. Arbitrary.
 const REMOVED_AT_ONCE: usize = 500;
 
-/// The number of earlier statements of a voice with which new statements are compared. Arbitrary: a comparison takes a
-/// microsecond.
+/// New statements are compared with at most this many earlier statements of the same voice. Arbitrary: a comparison
+/// takes a microsecond.
 const COMPARED: usize = 2000;
 
 /// The longest time to wait for other writers. It is short, because the result can be made again.
@@ -122,7 +122,7 @@ pub struct NewFacts {
     pub facts: Vec<Memory>,
     /// Stored facts that no longer hold.
     pub taken_back: HashSet<MemoryId>,
-    /// Whether facts were not yet extracted from all messages.
+    /// Whether there are messages from which facts were not extracted yet.
     pub is_behind: bool,
 }
 
@@ -202,7 +202,8 @@ async fn save_facts(
     Ok(())
 }
 
-/// Returns the facts as memories that refer to their messages. For each, also returns the facts that it takes back.
+/// Returns the facts as memories that refer to their messages. For each of these facts, also returns the facts that it
+/// takes back.
 async fn as_memories(
     project: &OpenProject,
     session: &SessionId,
@@ -288,7 +289,7 @@ async fn compared(store: &dyn ReadStore, scope: &Scope, told: Vec<Told>) -> Resu
     .await
 }
 
-/// The statements of a voice, with the memory and the number of each.
+/// The statements of a voice. Each comes with its memory and its number in that memory.
 struct Voiced {
     subjects: Subjects,
     places: Vec<(MemoryKey, i64)>,

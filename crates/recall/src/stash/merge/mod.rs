@@ -117,8 +117,8 @@ fn overlap_of(before: &Memory, segment: &Memory) -> usize {
     if is_same_source { tail_in(&before.text, &segment.text) } else { 0 }
 }
 
-/// Returns the length of the longest end of `before` with which `text` begins. It must end with a whole line. Returns 0
-/// if it is shorter than [`LEAST_OVERLAP`].
+/// Returns the length of the longest end of `before` with which `text` begins. The repeated text must end with a whole
+/// line. Returns 0 if the repeated text is shorter than [`LEAST_OVERLAP`].
 fn tail_in(before: &str, text: &str) -> usize {
     let head = &text.as_bytes()[..text.len().min(MOST_OVERLAP)];
     let tail = &before.as_bytes()[before.len().saturating_sub(MOST_OVERLAP)..];

@@ -28,7 +28,7 @@ const MOST_NAMED: (usize, usize) = (5, 40);
 pub struct Given<T> {
     /// The arguments.
     pub args: T,
-    /// A line for the answer that names the ignored arguments and the lowered numbers.
+    /// A line for the answer. The line names the ignored arguments and the lowered numbers.
     pub remark: Option<String>,
 }
 
@@ -96,7 +96,8 @@ fn unwrapped(schema: &Map<String, Value>, arguments: Value) -> Value {
     }
 }
 
-/// Lowers the budget of the call by `tokens`, if the call names a budget that stays above the least budget.
+/// Lowers the budget that the call names by `tokens`. Changes nothing if the call names no budget, or if the lowered
+/// budget would be below the least budget.
 fn make_room(schema: &Map<String, Value>, arguments: &mut Value, tokens: usize) {
     let least = schema.get("properties").and_then(|properties| properties.get("max_tokens")?.get("minimum"));
     let (Some(least), Some(budget)) = (least.and_then(Value::as_u64), arguments.get_mut("max_tokens")) else {
@@ -381,7 +382,8 @@ impl Remarks {
 }
 
 impl Path<'_> {
-    /// Returns the name of the argument that the value belongs to. The name is empty for all arguments together.
+    /// Returns the name of the argument that the value belongs to. The name is empty if the value is the object with
+    /// all arguments.
     fn name(&self) -> &str {
         match self {
             Path::Root => "",

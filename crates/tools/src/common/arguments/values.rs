@@ -31,8 +31,8 @@ pub(super) fn json(text: &str) -> Option<Value> {
     })
 }
 
-/// Returns whether `value` means that the argument was left out. Models that must give every argument give `null`, an
-/// empty value, or 0 for a number whose minimum is larger.
+/// Returns whether `value` means that the argument was left out. Some models must give every argument. In place of an
+/// argument that they leave out, they give `null`, an empty value, or 0 for a number whose minimum is larger.
 pub(super) fn is_left_out(value: &Value, schema: &Map<String, Value>, is_required: bool) -> bool {
     let kind = schema.get("type").and_then(Value::as_str).unwrap_or_default();
     let is_nothing = |text: &str| {

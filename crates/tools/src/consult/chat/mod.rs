@@ -68,7 +68,7 @@ pub struct Args {
     pub call_id: Option<String>,
 }
 
-/// Returns the schema of a number without bounds, which would cost every model that reads it tokens.
+/// Returns the schema of a number without bounds. Bounds would cost tokens in every model that reads the schema.
 fn number(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({"type": "integer"})
 }
@@ -184,7 +184,8 @@ pub fn assistant(engine: &Engine, name: &str) -> Result<Configured> {
     })
 }
 
-/// Returns the error that the provider `name` is configured to be consulted, but may not be asked; `None` if it is not.
+/// Returns the error for a provider `name` that is configured for consulting but may not be asked. Returns `None` if no
+/// such provider is configured.
 fn barred(engine: &Engine, name: &str) -> Option<Error> {
     let sources = &engine.config().sources;
     let options = sources.options().ok()?;
@@ -333,7 +334,7 @@ fn unknown_call(call_id: &str) -> String {
     format!("no call `{call_id}` of this thread was known, so this was asked as a new question")
 }
 
-/// Reads the arguments. Also returns the name of the call, and whether the caller gave none.
+/// Reads the arguments. Also returns the name of the call, and whether the caller left the name out.
 pub(super) fn question(
     engine: &Engine,
     project: &OpenProject,

@@ -199,7 +199,8 @@ impl Shape {
 }
 
 /// Returns the answer that shows `shown`, which is the escaped text up to `end`. `tokens_used` is set to the number of
-/// tokens of its text. If the caller reads JSON and the JSON has more tokens, it is set to this number.
+/// tokens of the answer's text. If the caller reads JSON and the JSON has more tokens, it is set to the number of
+/// tokens of the JSON.
 fn answer(page: &Page, shape: &Shape, shown: &str, end: usize) -> Output {
     let Page { secret, memory, .. } = page;
     let next_start = (end < memory.text.len()).then_some(end);

@@ -20,13 +20,13 @@ use tiro_git::identity;
 use tiro_host::engine::Engine;
 use tiro_store::{Contents, Files, Flavour, ProjectRow};
 
-/// The beginning of the name of the working folder, in which a restore unpacks.
+/// A restore unpacks into a working folder. The name of this folder begins with this text.
 const WORKSHOP: &str = "restore";
 
 /// The file in the working folder that lists the folders that the restore places.
 const PLACED: &str = "placed.json";
 
-/// The beginning of the name of the folder with the stores that a restore replaced.
+/// A restore moves the replaced stores into a folder. The name of this folder begins with this text.
 const KEPT: &str = "replaced-";
 
 /// The folders that a restore has put into the data directory before its last step.
@@ -62,7 +62,7 @@ pub struct RestoredEverything {
     /// The folder with the former stores. `None` if there were none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kept: Option<String>,
-    /// The projects to which no directory of this machine leads.
+    /// The projects to which no directory on this machine belongs.
     pub unlinked: Vec<Unlinked>,
     /// The stores that have damaged parts.
     pub damaged: Vec<String>,
@@ -70,7 +70,7 @@ pub struct RestoredEverything {
     pub configuration: String,
 }
 
-/// A project to which no directory of this machine leads.
+/// A project to which no directory on this machine belongs.
 #[derive(Debug, Serialize)]
 pub struct Unlinked {
     /// Its id.
@@ -300,8 +300,8 @@ fn write_synced(path: &Path, bytes: &[u8]) -> Result<()> {
     file.and_then(|file| file.sync_all()).context(Kind::Io, failed)
 }
 
-/// Returns whether a directory of this machine leads to the project. This is a repository that contains the project's
-/// id, or a directory that is not a repository.
+/// Returns whether a directory on this machine belongs to the project. Such a directory is a repository that contains
+/// the project's id, or a directory that is not a repository.
 fn is_here(row: &ProjectRow) -> bool {
     row.places.iter().map(|place| path_of(place)).any(|place| {
         let is_repository = place.join("HEAD").is_file() && place.join("objects").is_dir();

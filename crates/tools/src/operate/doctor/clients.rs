@@ -1,5 +1,5 @@
-//! Checks the clients: their configuration and hooks, the account of their transcripts, and the time for which these
-//! are kept.
+//! Checks the clients: their configuration and hooks, how many of their transcripts are imported, and how long they
+//! keep transcripts.
 
 use std::path::Path;
 
@@ -92,7 +92,7 @@ pub async fn check(engine: &Engine, caller: &Caller) -> Vec<Finding> {
     found
 }
 
-/// Reports the account of transcripts of each client that has some.
+/// For each client that has transcripts, reports how many there are and how many are new.
 pub(super) async fn sessions(engine: &Engine, caller: &Caller, project: &SeenProject) -> Vec<Finding> {
     let mut findings = Vec::new();
     for client in [Client::ClaudeCode, Client::Codex, Client::Gemini] {

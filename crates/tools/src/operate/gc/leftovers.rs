@@ -1,5 +1,5 @@
 //! Removes unfinished files of killed processes: in the data directory, beside files of clients, and in the repository.
-//! A file stays if a living process holds it or if it is younger than an hour.
+//! A file stays if a running process holds it or if it is younger than an hour.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -58,7 +58,8 @@ pub struct Output {
     /// The operation with which `tiro undo` restores these texts. Absent if there are none, or in a dry run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stash_operation: Option<String>,
-    /// The number of texts of the stash that were restored, because they had been removed because of a wrong clock.
+    /// The number of texts that were restored to the stash. An earlier call had removed them because the clock was
+    /// wrong.
     pub returned: i64,
     /// The number of other memories that left the stash because they expired there. They stay in the memory.
     pub unstashed: i64,

@@ -41,8 +41,8 @@ impl Prepared {
         text
     }
 
-    /// Returns a text about the deletion of transcripts that the user must know. Returns an empty text if there is
-    /// nothing to say.
+    /// Returns a text that says what the user must know about the deletion of transcripts. Returns an empty text if
+    /// there is nothing to say.
     fn retention_text(&self) -> String {
         self.short_retention().map_or_else(String::new, |retention| {
             format!("{}. Tiro can set `{SETTING}` to {OFFERED} (ten years).\n", retention.text())

@@ -119,8 +119,8 @@ async fn merge(
     Ok(output)
 }
 
-/// Divides names such as `m123@4096` into the name and the byte. Such a name continues a segment, at this byte, that
-/// did not fit as a whole.
+/// Divides names such as `m123@4096` into the name and the byte. Such a name means a segment that did not fit as a
+/// whole, and continues it at this byte.
 fn continued(names: &[String]) -> Result<(Vec<String>, HashMap<String, usize>)> {
     let mut begins = HashMap::new();
     let mut plain = Vec::with_capacity(names.len());

@@ -50,8 +50,9 @@ const STASHING: Duration = Duration::from_secs(2);
 
 /// The notice of a call that stopped waiting.
 const UNSTASHED: &str = "what the last context had no room for may be missing: ask again";
-/// The number of the most relevant segments whose ages are counted too. The number is higher if a call wants many
-/// segments. The two ages together have a tenth of the weight, so they would not lift further segments among the best.
+/// Ages are counted only for this many of the most relevant segments, or for more of them if a call wants many
+/// segments. The two ages together have only a tenth of the weight, so they could hardly bring other segments among the
+/// best.
 const WEIGHED: usize = 60;
 /// The maximum number of steps for which references are followed.
 const MOST_HOPS: usize = 5;

@@ -6,7 +6,7 @@ use crate::summarize::Source;
 use crate::summarize::quality::read::tokens::{pair_key, tokens};
 use crate::tuning::gate;
 
-/// Returns whether the summary is a copy of one source. A source that is most of the conversation may be copied.
+/// Returns whether the summary is a copy of one source. A source that makes up most of the conversation may be copied.
 pub(super) fn is_copy(summary: &str, sources: &[Source<'_>]) -> bool {
     let own = runs(summary);
     let all: usize = sources.iter().map(|source| source.text.len()).sum();

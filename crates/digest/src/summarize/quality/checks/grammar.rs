@@ -2,7 +2,8 @@
 //!
 //! Each word has a class. Function words have classes by lists, other words by their form. For each pair of classes,
 //! `grammar.txt` contains how much likelier the pair is in summaries than in the same words in a random order. The
-//! table was counted in 630 summaries of dialogues by people and models, and in the same summaries with shuffled words.
+//! counts are from 630 summaries of dialogues, and from the same summaries with shuffled words. The summaries were
+//! written by people and by models.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;

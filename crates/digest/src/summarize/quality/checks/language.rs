@@ -8,8 +8,8 @@ use crate::summarize::quality::read::statements::Statement;
 use crate::summarize::quality::read::tokens::{Kind, Token, sentences, tokens};
 use crate::tuning::gate;
 
-/// The number of tokens of the sources that are read to find their language, and the number of the most frequent tokens
-/// that are compared. Arbitrary.
+/// Two numbers: how many tokens of the sources are read to find their language, and how many of the most frequent
+/// tokens are compared. Arbitrary.
 const READ: usize = 5000;
 const FREQUENT: usize = 40;
 

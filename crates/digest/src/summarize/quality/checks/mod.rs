@@ -56,7 +56,7 @@ const WRONG: f64 = 0.4;
 /// The fault of a text whose words have no order.
 const ORDER: &str = "is not in sentences: its words have no order";
 
-/// The least number of words of a text whose order is checked. Arbitrary.
+/// The order of the words is checked only if a text has at least this many words. Arbitrary.
 const SHORT: usize = 6;
 
 /// The result of a check.
@@ -78,7 +78,7 @@ impl Check {
     }
 
     /// Returns the result of a check that measures a value. The score is [`gate::LEAST_QUALITY`] at the limit, and 1
-    /// from `full` on. Below the limit it falls to 0 within the same distance.
+    /// from `full` on. Below the limit, the score falls to 0 over the same distance.
     fn measured(value: f64, (limit, full): (f64, f64), fault: &'static str) -> Check {
         let above = (value - limit) / (full - limit);
         let slope = if above < 0.0 { gate::LEAST_QUALITY } else { 1.0 - gate::LEAST_QUALITY };

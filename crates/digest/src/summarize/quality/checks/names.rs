@@ -1,4 +1,4 @@
-//! Finds names in a summary that its sources don't contain.
+//! Finds the names that a summary contains but its sources don't contain.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use crate::summarize::quality::read::index::{Index, is_content};
 use crate::summarize::quality::read::statements::Statement;
 use crate::summarize::quality::read::tokens::{Kind, stem};
 
-/// Short forms of names that the sources may spell out.
+/// Short forms of names. The sources may contain the long forms instead.
 const SHORT: [&str; 8] = ["TV", "TVs", "TVS", "UK", "US", "USA", "EU", "AI"];
 
 /// Endings of common nouns and of other words at the beginning of a sentence. A word with such an ending is not taken

@@ -51,8 +51,8 @@ pub(super) fn is_added(statement: &Statement<'_>, index: &Index, speakers: &BTre
     })
 }
 
-/// Returns whether a sentence of the summary states something without a negation that the sources only state with a
-/// negation.
+/// Returns whether a sentence of the summary states something without a negation, although the sources only state it
+/// with a negation.
 pub(super) fn is_dropped(statement: &Statement<'_>, index: &Index) -> bool {
     if statement.best < gate::KNOWN * statement.weight {
         return false;

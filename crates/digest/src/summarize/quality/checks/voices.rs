@@ -21,8 +21,8 @@ const OF_OTHERS: &str = "ask asked asks asking inquire inquired inquires congrat
 
 static OTHERS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| OF_OTHERS.split_whitespace().collect());
 
-/// A word counts in full if it is at most this many passages away from the best support. For other words, the factor
-/// below applies. Arbitrary.
+/// A word counts in full if it is at most this many passages away from the passage that supports the sentence best.
+/// Other words count with the factor `FAR`. Arbitrary.
 const NEAR: usize = 2;
 const FAR: f64 = 0.25;
 
@@ -31,7 +31,7 @@ const FAR: f64 = 0.25;
 pub(super) struct Voices<'a> {
     /// The tokens of the name of each speaker, by number.
     names: Vec<Vec<Token<'a>>>,
-    /// The number of the speaker of each source.
+    /// For each source, the number of its speaker.
     pub(super) of_source: Vec<usize>,
 }
 
@@ -76,12 +76,12 @@ impl<'a> Voices<'a> {
     }
 }
 
-/// The weights of the words that speak for and against the subjects of clauses.
+/// The evidence about the speakers that clauses name as their subjects.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Evidence {
-    /// The weight that speaks for the subjects.
+    /// The total weight of the words that confirm the named speakers.
     pub(super) right: f64,
-    /// The weight that speaks against the subjects.
+    /// The total weight of the words that contradict the named speakers.
     pub(super) wrong: f64,
 }
 

@@ -11,11 +11,11 @@ use super::tokens::{Kind, Token, pair_key, sentences, stem, tokens};
 use crate::summarize::Source;
 use crate::summarize::word_keys::is_common;
 
-/// The maximum number of tokens of a passage. A passage of a single longer sentence exceeds it. Arbitrary.
+/// The maximum number of tokens of a passage. A passage may have more tokens if it is a single sentence. Arbitrary.
 const PASSAGE: usize = 60;
 
-/// The maximum number of bytes that are read of all sources together. The limit also applies to the beginning and to
-/// the end of one source. Reading all sources up to this limit takes some 0.15 s.
+/// The maximum number of bytes that are read of all sources together. `MOST_OF_ONE` is the maximum number of bytes that
+/// are read from the beginning of one source, and from its end. Reading [`MOST_BYTES`] takes some 0.15 s.
 const MOST_BYTES: usize = 1 << 18;
 const MOST_OF_ONE: usize = 32 << 10;
 
@@ -79,7 +79,8 @@ pub(in crate::summarize::quality) fn is_reporting(token: &Token<'_>) -> bool {
 }
 
 /// Returns the sources that are read to judge `summary`. If all sources together are too long, these are the sources
-/// with the most different words of the summary. Only the beginning and the end of a long source are read.
+/// that contain the largest number of different words of the summary. Only the beginning and the end of a long source
+/// are read.
 pub(in crate::summarize::quality) fn readable<'a>(summary: &str, sources: &[Source<'a>]) -> Vec<Source<'a>> {
     let cut = |source: &Source<'a>| -> Vec<Source<'a>> {
         let text = source.text;

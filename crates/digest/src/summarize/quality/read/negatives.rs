@@ -18,8 +18,7 @@ const NEGATIVE: &str = "hard difficult unable lack lacks lacking fail failed fai
     skip skipped remove removed quit gave lost lose than different hate worry worried afraid scared doubt wonder if \
     anymore longer enough ill sick busy";
 
-/// The number of tokens after a negating word that it negates, and the number of tokens before it that it may negate.
-/// Arbitrary.
+/// Two numbers of tokens: how many a negating word negates after it, and how many it may negate before it. Arbitrary.
 pub(in crate::summarize::quality) const REACH: usize = 8;
 const REACH_BACK: usize = 4;
 
@@ -59,7 +58,7 @@ pub(in crate::summarize::quality) struct Negated {
     pub(in crate::summarize::quality) elsewhere: HashSet<String>,
 }
 
-/// The number of tokens after a negating word that are directly negated. Arbitrary.
+/// A negating word directly negates this many tokens after it. Arbitrary.
 const DIRECT: usize = 2;
 
 impl Negated {

@@ -43,7 +43,7 @@ pub(in crate::summarize::quality) const WORDS: [(&str, u64); 30] = [
 pub(in crate::summarize::quality) enum Quantity {
     /// A number, without commas and leading zeros.
     Number(String),
-    /// A day of a month, both from 1.
+    /// A day and its month, both counted from 1.
     Day(i8, i8),
     /// A month, from 1.
     Month(i8),
@@ -91,8 +91,8 @@ fn plain(token: &Token<'_>) -> Option<String> {
     WORDS.iter().find(|(word, _)| *word == token.lower).map(|(_, value)| value.to_string())
 }
 
-/// Returns a number that is spelled in several words, such as "twenty five", "two hundred" or "twelve point five", and
-/// its number of tokens.
+/// Returns a number that is spelled in several words, such as "twenty five", "two hundred" or "twelve point five". Also
+/// returns how many tokens it has.
 fn spelled(tokens: &[Token<'_>]) -> Option<(String, usize)> {
     let value = |token: &Token<'_>| -> Option<u64> {
         match token.lower.as_str() {

@@ -12,7 +12,8 @@ use tiro_text::blocks::{self, Block};
 /// have the same meaning ("inspired", "inspiration"). Arbitrary.
 const STEM: usize = 5;
 
-/// Irregular forms of frequent verbs and nouns. Each form is followed by the form whose stem it gets.
+/// Irregular forms of frequent verbs and nouns. Each irregular form is followed by another form of the same word, whose
+/// stem it gets.
 static IRREGULAR: LazyLock<HashMap<&'static str, &'static str>> = LazyLock::new(|| {
     let words: Vec<&str> = include_str!("irregular.txt").split_whitespace().collect();
     words.as_chunks::<2>().0.iter().map(|[form, base]| (*form, *base)).collect()
