@@ -6,7 +6,7 @@
 //! - [`sources`]: the machine's data about a project
 //! - [`follow`]: reads new data in the sources, and passes it on
 //! - [`freshness`]: whether the commits and files that memories name are still there
-//! - [`tuning`]: the tuning constants of this crate
+//! - [`tuning`]: the tuned numbers of this crate
 //!
 //! This crate reads the user's files. Its only access to the memory is the [`Intake`](tiro_intake::Intake) of one
 //! project. It knows neither stores nor callers.

@@ -1,4 +1,4 @@
-//! The tuning constants of this crate. One is the time for finding out whether the commits and files in memories still
+//! The tuned numbers of this crate. One is the time for finding out whether the commits and files in memories still
 //! exist. The others are for links between commits and sessions, such as the confidence, from 0 to 1, of each kind of
 //! evidence.
 //!

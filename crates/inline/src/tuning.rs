@@ -1,4 +1,4 @@
-//! The tuning constants that this crate and the crates above it use.
+//! The tuned numbers that this crate and the crates above it use.
 
 /// The share of the window that outdated copies of files and diffs may take before all files are sent again. The design
 /// proposes a third; shown by `evals resend`.

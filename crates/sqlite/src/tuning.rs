@@ -1,4 +1,4 @@
-//! The tuning constants of this crate.
+//! The tuned numbers of this crate.
 
 use std::time::Duration;
 

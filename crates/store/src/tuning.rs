@@ -1,4 +1,4 @@
-//! The tuning constants that several engines read, or crates above the store.
+//! The tuned numbers that several engines read, or crates above the store.
 
 use tiro_base::memory::Millis;
 

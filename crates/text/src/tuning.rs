@@ -1,4 +1,4 @@
-//! The tuning constants for indexing texts and looking up words.
+//! The tuned numbers for indexing texts and looking up words.
 
 /// The maximum number of words of a query that are looked for. Arbitrary: even a long question names few things, and
 /// most words of a pasted log name nothing.
