@@ -12,7 +12,7 @@ use tiro_base::memory::Millis;
 use tiro_intake::{Intake, ReadIntake};
 use tiro_redact::Redactor;
 
-/// The number of bytes that are compared to recognise a transcript, at its beginning and before the cursor.
+/// To recognise a transcript, so many bytes are compared at its beginning, and as many before the cursor.
 const AROUND: u64 = 4096;
 
 /// The position at which reading a transcript continues, and what is known about its session up to this position.

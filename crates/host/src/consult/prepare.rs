@@ -152,7 +152,8 @@ pub async fn prepare(
     })
 }
 
-/// Returns the thread as it is stored. If all files are sent with every call, the thread is returned without its files.
+/// Returns the thread as it is stored. If every call sends all files anyway, the thread is
+/// returned as if the assistant had no file yet.
 async fn thread(project: &OpenProject, question: &Question, options: &Options) -> Result<Thread> {
     let stored = project.store.thread(&project.scope, &question.name).await?.unwrap_or_default();
     Ok(match options.consult_stable_inline {

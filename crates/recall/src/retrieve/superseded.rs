@@ -189,8 +189,8 @@ fn told(statement: Statement) -> Told {
 }
 
 /// Moves the memory that holds now directly before the first memory that it replaced. If `by_time` is true, memories
-/// about the same thing instead exchange their positions, so that they are in the order of time. Every other memory
-/// moves back only by the number of memories that were moved before it.
+/// about the same thing instead exchange their positions, so that they are in the order of time. The position of a
+/// memory that does not move changes only by the number of memories that were moved in front of it.
 fn arranged(ranked: Vec<Ranked>, hits: &SupersededHits, by_time: bool) -> Vec<Ranked> {
     if hits.is_empty() {
         return ranked;

@@ -40,7 +40,7 @@ pub struct Rule {
     pub entropy: f32,
 }
 
-/// How a secret is recognised where one of its literals was found.
+/// How a rule recognises a secret at a place where one of the rule's literals was found.
 #[derive(Debug)]
 pub enum Shape {
     /// The secret matches `pattern`. The match begins at the literal or, if `before` allows bytes before the

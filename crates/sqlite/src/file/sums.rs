@@ -11,8 +11,8 @@ use crate::columns::MEMORY as COLUMNS;
 use crate::error::Result;
 use crate::read::parts;
 
-/// The column of [`COLUMNS`] with the row's sum, which may be NULL. The sum covers the columns before it, except the
-/// row number, the text, and the name of the session, which is in another row. The sum also covers the two columns
+/// The column of [`COLUMNS`] with the row's sum, which may be NULL. The sum covers the columns before it, but not
+/// the row number, the text and the session's name, which is stored in the row of the session. The sum also covers the two columns
 /// after it, the author and the visibility. The default values of these two columns are left out, because rows from
 /// before the columns existed have these values.
 const SUM: usize = 24;

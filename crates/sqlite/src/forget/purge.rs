@@ -29,8 +29,8 @@ use tiro_base::memory::Millis;
 use tiro_base::scope::Scope;
 use tiro_store::{Forgotten, Selection};
 
-/// The maximum number of attempts to empty the WAL while others read. Each attempt waits for readers as long as a write
-/// waits for other writers.
+/// The maximum number of attempts to empty the WAL while others read. In each attempt, it waits for readers, for the
+/// same time that a write waits for other writers.
 const EMPTYINGS: usize = 3;
 
 /// If the recorded beginning of a purge lies more than this many milliseconds in the future, the clock was wrong when

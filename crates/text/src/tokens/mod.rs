@@ -92,8 +92,8 @@ pub fn truncate(text: &str, limit: usize) -> &str {
 ///
 /// The counts add up if `left` ends in a line feed and `right` starts with neither white space nor `/`. The tokenizer
 /// first cuts a text into pieces, and no piece extends across such a border. White space would extend the piece that
-/// ends with the line feed. A slash may belong to a piece of punctuation, because such a piece may include the line
-/// feeds and slashes after it (`;\n//`). The function also returns `false` for many pairs whose counts happen to add
+/// ends with the line feed. A piece of punctuation includes the line feeds and slashes that follow the
+/// punctuation, such as `;\n//`, so a slash may belong to such a piece. The function also returns `false` for many pairs whose counts happen to add
 /// up.
 pub fn joins_exactly(left: &str, right: &str) -> bool {
     left.is_empty()

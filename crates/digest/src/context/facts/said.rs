@@ -15,8 +15,7 @@ const MOST_READ: usize = 16 * 1024;
 /// The minimum number of words of a fact. Arbitrary.
 const SHORTEST: usize = 5;
 
-/// In a session in which an assistant works, the minimum number of words of a decision that contains no name.
-/// Arbitrary.
+/// A decision without a name must have at least so many words if an assistant works in the session. Arbitrary.
 const SHORTEST_WITHOUT_NAME: usize = 7;
 
 /// The lowest score of a fact. Measured with `evals facts`: on conversations of two people, seven of ten sentences
