@@ -41,14 +41,12 @@ pub const BLOCK_BYTES: usize = 18;
 
 /// The name of the file in the folder of a model.
 pub const FILE: &str = "weights.tiro";
-/// The maximum number of bytes that the file may have. Arbitrary: about ten times as large as the larger of the two
-/// real files, which have 34 and 103 MB.
+/// The maximum number of bytes of the file. Arbitrary: about ten times the 103 MB of the largest real file.
 const LARGEST: u64 = 1 << 30;
 const MAGIC: &[u8; 16] = b"tiro encoder v2\n";
 const ALIGNMENT: usize = 4096;
 const SECTIONS: usize = 4;
-/// The size of a section's entry in the header, in bytes. The entry has the section's offset, length and
-/// digest.
+/// The size of a section's entry in the header, in bytes. The entry has the section's offset, length and digest.
 const ENTRY: usize = 8 + 8 + 32;
 const HEADER: usize = MAGIC.len() + SECTIONS * ENTRY + 32;
 
