@@ -174,7 +174,9 @@ impl Engine {
             return Ok(installation);
         }
         let blank = self.blank_installation.get_or_try_init(async || {
-            let registry = self.stores.blank_registry(&self.config.owner, self.process())?;
+            // Engines of several users must not share it, so the name of the process is not enough.
+            let name = format!("{}-{:08x}", self.process(), u32::from_le_bytes(self.random()));
+            let registry = self.stores.blank_registry(&self.config.owner, &name)?;
             Ok(Installation { registry, secret: self.random(), redactor: Redactor::blank() })
         });
         blank.await.cloned()
@@ -226,7 +228,7 @@ impl Engine {
     /// Gives the right to do the work `duty` for the project. Returns `None` while another worker of this process does
     /// this work. Leases prevent other processes from doing the same work at the same time.
     pub fn works_on(&self, project: &ProjectId, duty: Duty) -> Option<Working<'_>> {
-        self.process.works_on(project, duty)
+        self.process.works_on((&self.config.owner, project), duty)
     }
 
     /// Prevents further work of this kind from beginning, and returns when none is running any more.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tokio::sync::{OnceCell, watch};
 
-use tiro_base::scope::ProjectId;
+use tiro_base::scope::{ProjectId, TenantId};
 use tiro_embed::{Embedder, Model};
 use tiro_files::Extractor;
 use tiro_store::clock::Clock;
@@ -29,8 +29,9 @@ pub(super) struct Process {
     pub clock: Arc<Clock>,
     pub ending: Ending,
     pub extractor: Extractor,
-    /// The projects on which idle workers work now, each with the kind of work.
-    working: Mutex<HashSet<(ProjectId, Duty)>>,
+    /// The projects on which idle workers work now, each with its tenant and the kind of work. A repository has the same
+    /// id for all tenants, but each tenant has a separate store of it.
+    working: Mutex<HashSet<(TenantId, ProjectId, Duty)>>,
 }
 
 /// The kinds of work that an idle worker does for a project.
@@ -45,7 +46,7 @@ pub enum Duty {
 /// A worker's right to do one kind of work for a project. The right ends when this value is dropped.
 pub struct Working<'a> {
     process: &'a Process,
-    work: (ProjectId, Duty),
+    work: (TenantId, ProjectId, Duty),
 }
 
 impl Process {
@@ -62,10 +63,10 @@ impl Process {
         }
     }
 
-    /// Gives the right to do the work `duty` for the project. Returns `None` while another worker of this process does
-    /// this work.
-    pub fn works_on(&self, project: &ProjectId, duty: Duty) -> Option<Working<'_>> {
-        let work = (project.clone(), duty);
+    /// Gives the right to do the work `duty` for the project of the tenant. Returns `None` while another worker of this
+    /// process does this work.
+    pub fn works_on(&self, (tenant, project): (&TenantId, &ProjectId), duty: Duty) -> Option<Working<'_>> {
+        let work = (tenant.clone(), project.clone(), duty);
         let is_free = self.working.lock().unwrap_or_else(PoisonError::into_inner).insert(work.clone());
         is_free.then_some(Working { process: self, work })
     }
@@ -153,12 +154,17 @@ mod tests {
     fn a_project_has_one_worker_at_a_time() {
         let process = Process::new(PathBuf::new(), [0; 4]);
         let [one, other] = [1, 2].map(|byte| ProjectId::from_random([byte; 8]));
-        let turn = process.works_on(&one, Duty::Upkeep);
-        assert!(turn.is_some() && process.works_on(&one, Duty::Upkeep).is_none());
-        assert!(process.works_on(&other, Duty::Upkeep).is_some(), "another project has its own");
-        assert!(process.works_on(&one, Duty::Asking).is_some(), "models are asked beside it");
+        let [ana, ben] = ["ana", "ben"].map(TenantId::new);
+        let turn = process.works_on((&ana, &one), Duty::Upkeep);
+        assert!(turn.is_some() && process.works_on((&ana, &one), Duty::Upkeep).is_none());
+        assert!(process.works_on((&ana, &other), Duty::Upkeep).is_some(), "another project has its own");
+        assert!(
+            process.works_on((&ben, &one), Duty::Upkeep).is_some(),
+            "another tenant has another store of it"
+        );
+        assert!(process.works_on((&ana, &one), Duty::Asking).is_some(), "models are asked beside it");
         drop(turn);
-        assert!(process.works_on(&one, Duty::Upkeep).is_some());
+        assert!(process.works_on((&ana, &one), Duty::Upkeep).is_some());
     }
 
     #[tokio::test]

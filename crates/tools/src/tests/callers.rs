@@ -9,7 +9,7 @@ use tiro_host::config::{Config, List, Options};
 use tiro_host::engine::{Duty, Engine, MOST_OPEN};
 use tiro_sqlite::SqliteFiles;
 
-use tiro_base::scope::TenantId;
+use tiro_base::scope::{ProjectId, Scope, TenantId};
 
 use crate::memory::{save_messages, store_memory};
 
@@ -106,6 +106,22 @@ fn resident() -> u64 {
     line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok()).unwrap_or_default()
 }
 
+/// What is noted in the empty installation that a user has before anything is stored is not seen by another user of the
+/// process, even if both are called the same.
+#[tokio::test]
+async fn users_of_one_process_have_their_own_blank_installation() {
+    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let [config, other] = folders.each_ref().map(|folder| Config::of_test(folder.path()));
+    let of_ana = Engine::new(config.clone(), Arc::new(SqliteFiles::new(config.data_dir.clone())));
+    let of_ben = of_ana.of_another(other.clone(), Arc::new(SqliteFiles::new(other.data_dir.clone())));
+    let [of_ana, of_ben] =
+        [of_ana.installation().await.unwrap().registry, of_ben.installation().await.unwrap().registry];
+    assert_ne!(of_ana.memories().identity(), of_ben.memories().identity());
+    let scope = Scope::own(config.owner.clone(), ProjectId::owner_wide());
+    of_ana.memories().set_import_cursor(&scope, "git", "seen", 1).await.unwrap();
+    assert_eq!(of_ben.memories().import_cursor(&scope, "git").await.unwrap(), None);
+}
+
 /// Two users of one process have their own settings, projects and ledgers; what is open is bounded for both together.
 #[tokio::test]
 async fn users_of_one_process_share_what_is_open_and_nothing_else() {
@@ -153,5 +169,6 @@ async fn users_of_one_process_share_what_is_open_and_nothing_else() {
     assert_eq!(open, MOST_OPEN, "of both together");
     let project = callers[0].project(&of_ana).await.unwrap();
     let turn = of_ana.works_on(&project.scope.project, Duty::Upkeep);
-    assert!(turn.is_some() && of_ben.works_on(&project.scope.project, Duty::Upkeep).is_none());
+    assert!(turn.is_some() && of_ana.works_on(&project.scope.project, Duty::Upkeep).is_none());
+    assert!(of_ben.works_on(&project.scope.project, Duty::Upkeep).is_some(), "Ben has another store of it");
 }
