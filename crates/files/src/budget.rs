@@ -132,7 +132,7 @@ impl Budget {
     /// # Errors
     ///
     /// The part of the budget that is used up.
-    pub(super) fn begin(&self, size: usize) -> Result<Turn<'_>, Exhausted> {
+    pub(super) fn begin(&self, size: usize) -> Result<DocumentTurn<'_>, Exhausted> {
         let Allowance { time, documents, bytes_in, .. } = self.0.allowance;
         let mut spent = self.spent();
         let now = Instant::now();
@@ -153,7 +153,7 @@ impl Budget {
         spent.bytes_in += size as u64;
         spent.at_once += 1;
         spent.since.get_or_insert(now);
-        Ok(Turn { budget: self, until: now + left })
+        Ok(DocumentTurn { budget: self, until: now + left })
     }
 
     /// Takes the bytes of a text of `size` bytes from the budget.
@@ -177,13 +177,13 @@ impl Budget {
 }
 
 /// An extraction that is running. The time of the extraction ends when this value is dropped.
-pub(super) struct Turn<'b> {
+pub(super) struct DocumentTurn<'b> {
     budget: &'b Budget,
     /// The moment when the time of the budget is over.
     pub until: Instant,
 }
 
-impl Turn<'_> {
+impl DocumentTurn<'_> {
     /// Errors if the call has ended or its time is over.
     pub fn check(&self) -> Result<(), Exhausted> {
         match () {
@@ -196,7 +196,7 @@ impl Turn<'_> {
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for DocumentTurn<'_> {
     fn drop(&mut self) {
         let mut spent = self.budget.spent();
         spent.at_once -= 1;

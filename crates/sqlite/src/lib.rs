@@ -155,13 +155,13 @@ impl SqliteStore {
 
     /// Waits until this process may make the file or change its schema, which only one process may do at a time. If the
     /// log was removed, also waits until one of the processes that have it open has moved its content into the file.
-    fn turn(path: &Path) -> Result<store_file::Turn> {
+    fn turn(path: &Path) -> Result<store_file::OpeningTurn> {
         /// The maximum waiting time. The idle worker of a server notices within a shorter time that the log was
         /// removed.
         const PATIENCE: Duration = Duration::from_secs(15);
         let began = Instant::now();
         loop {
-            let turn = store_file::Turn::take(path)?;
+            let turn = store_file::OpeningTurn::take(path)?;
             if !store_file::is_lost(path, &turn) {
                 return Ok(turn);
             }
@@ -182,7 +182,7 @@ impl SqliteStore {
         path: &Path,
         flavour: Flavour,
         project: ProjectId,
-        turn: &store_file::Turn,
+        turn: &store_file::OpeningTurn,
     ) -> Result<SqliteStore> {
         // SQLite would create the file with the permissions that the umask leaves, and it gives the log the same
         // permissions. So an empty private file is made first, and `fill` writes into it.

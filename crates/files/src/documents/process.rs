@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use super::child::Tried;
 use super::kept::Kept;
 use super::{Extracted, Fault, Header, Kind, LONGEST, PATIENCE};
-use crate::budget::{Budget, Exhausted, Turn};
+use crate::budget::{Budget, DocumentTurn, Exhausted};
 use tiro_base::parallel::cores;
 use tiro_base::thread::ContentHash;
 
@@ -85,7 +85,7 @@ impl Extractor {
     }
 
     /// Waits until one more process may run.
-    fn wait_for_place(&self, turn: &Turn<'_>) -> Result<ProcessSlot<'_>, Exhausted> {
+    fn wait_for_place(&self, turn: &DocumentTurn<'_>) -> Result<ProcessSlot<'_>, Exhausted> {
         loop {
             turn.check()?;
             let mut running = lock(&self.running);
@@ -117,7 +117,7 @@ impl Extractor {
         &self,
         arguments: &[&str],
         bytes: Vec<u8>,
-        turn: &Turn<'_>,
+        turn: &DocumentTurn<'_>,
     ) -> Result<Result<Vec<u8>, Fault>, Exhausted> {
         let end = Instant::now() + self.patience;
         let Ok((mut process, mut input, output)) = start(&self.program, arguments) else {
@@ -220,7 +220,7 @@ struct Running(Child);
 
 impl Running {
     /// Waits until the process ends, but no longer than `end`.
-    fn status(&mut self, end: Instant, turn: &Turn<'_>) -> Result<Option<ExitStatus>, Exhausted> {
+    fn status(&mut self, end: Instant, turn: &DocumentTurn<'_>) -> Result<Option<ExitStatus>, Exhausted> {
         loop {
             match self.0.try_wait() {
                 Ok(Some(status)) => return Ok(Some(status)),

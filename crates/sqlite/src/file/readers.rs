@@ -59,7 +59,7 @@ pub(crate) struct Readers {
 }
 
 /// A permit for one of the connections.
-pub(crate) struct Turn {
+pub(crate) struct ReaderTurn {
     _permit: OwnedSemaphorePermit,
 }
 
@@ -74,7 +74,7 @@ pub(crate) struct LentConnection<'a> {
     readers: &'a Readers,
     /// `None` only while the value is being dropped.
     lent: Option<Idle>,
-    _turn: Turn,
+    _turn: ReaderTurn,
 }
 
 impl Readers {
@@ -87,14 +87,14 @@ impl Readers {
     }
 
     /// Waits until a connection is free.
-    pub async fn turn(&self) -> Turn {
+    pub async fn turn(&self) -> ReaderTurn {
         let permit = Arc::clone(&self.turns).acquire_owned().await;
-        Turn { _permit: permit.expect("nothing closes the semaphore") }
+        ReaderTurn { _permit: permit.expect("nothing closes the semaphore") }
     }
 
     /// Returns an idle connection, or a new connection if none is idle. Statements on the connection fail as soon as
     /// its snapshot is too old.
-    pub fn lend(&self, turn: Turn) -> Result<LentConnection<'_>> {
+    pub fn lend(&self, turn: ReaderTurn) -> Result<LentConnection<'_>> {
         let idle = lock(&self.idle).pop();
         let lent = idle.map_or_else(|| self.open(), Ok)?;
         self.lent.fetch_add(1, Ordering::Relaxed);

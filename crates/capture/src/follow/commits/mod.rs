@@ -167,10 +167,10 @@ async fn span_of_head(
 /// Returns the next batch of commits. Returns `None` if no batch is left, or if the batch isn't read by
 /// `until`.
 async fn next_batch(
-    reading: &mut mpsc::Receiver<Vec<Turn>>,
+    reading: &mut mpsc::Receiver<Vec<ReadCommit>>,
     until: Option<Instant>,
     output: &mut Imported,
-) -> Option<Vec<Turn>> {
+) -> Option<Vec<ReadCommit>> {
     let Some(until) = until else { return reading.recv().await };
     timeout_at(until.into(), reading.recv()).await.unwrap_or_else(|_| {
         output.is_unfinished = true;
@@ -179,7 +179,12 @@ async fn next_batch(
 }
 
 /// Returns the drafts to store, and counts the commits that are left out.
-fn drafts(batch: Vec<Turn>, work_trees: &WorkTrees, span: &mut Span, output: &mut Imported) -> Vec<Draft> {
+fn drafts(
+    batch: Vec<ReadCommit>,
+    work_trees: &WorkTrees,
+    span: &mut Span,
+    output: &mut Imported,
+) -> Vec<Draft> {
     let mut drafts = Vec::with_capacity(batch.len());
     for commit in batch {
         match commit {
@@ -303,7 +308,7 @@ pub fn no_repository(root: &Path) -> Error {
 }
 
 /// The result of reading a commit: its draft, `None` if it is ignored, or the reason why it can't be read.
-type Turn = Result<Option<CommitDraft>, String>;
+type ReadCommit = Result<Option<CommitDraft>, String>;
 
 /// Reads the commits on another thread and sends them in batches. The thread reads only a few batches ahead of the
 /// store, and stops when the receiver is dropped.
@@ -312,14 +317,14 @@ fn read(
     history: History,
     threads: usize,
     ignored: Ignored,
-) -> mpsc::Receiver<Vec<Turn>> {
+) -> mpsc::Receiver<Vec<ReadCommit>> {
     let (sender, receiver) = mpsc::channel(2);
     std::thread::spawn(move || {
         let shas: Vec<Sha> = history.commits.iter().map(|listed| listed.sha).collect();
         let mut listed = history.commits.iter();
         let mut batch = Vec::with_capacity(BATCH);
         repository.details(&shas, threads, &|path| ignored.path(path), |read| {
-            batch.push(turn(read, &history, listed.next()));
+            batch.push(read_commit(read, &history, listed.next()));
             if batch.len() < BATCH && !sender.is_closed() {
                 return ControlFlow::Continue(());
             }
@@ -334,7 +339,7 @@ fn read(
     receiver
 }
 
-fn turn(read: Read, history: &History, listed: Option<&Listed>) -> Turn {
+fn read_commit(read: Read, history: &History, listed: Option<&Listed>) -> ReadCommit {
     let branch = listed.and_then(|listed| history.branch(listed));
     let commit = read.map_err(|each| format!("{}: {}", each.sha, each.reason))?;
     Ok((!commit.changes.is_ignored()).then(|| import::draft(&commit, branch)))

@@ -15,7 +15,7 @@ use tiro_base::error::Result;
 const LOOK: Duration = Duration::from_millis(200);
 
 /// The outcome of a call's attempt to ask for a summary.
-pub(super) enum Turn<T> {
+pub(super) enum WhoAsked<T> {
     /// This call asked, with this result.
     Ours(T),
     /// Another call asked, and made this summary.
@@ -35,7 +35,7 @@ pub(super) async fn alone<T>(
     key: [u8; 32],
     patience: Duration,
     ask: impl Future<Output = T>,
-) -> Result<Turn<T>> {
+) -> Result<WhoAsked<T>> {
     let (name, began) = (format!("summary {}", blake3::Hash::from_bytes(key).to_hex()), Instant::now());
     let lease = loop {
         match Lease::take(engine, project, name.clone()).await {
@@ -44,19 +44,19 @@ pub(super) async fn alone<T>(
             Err(_) => break None,
         }
         if let Some(made) = cached(engine, project, key).await? {
-            return Ok(Turn::Made(Box::new(made)));
+            return Ok(WhoAsked::Made(Box::new(made)));
         }
         if began.elapsed() >= patience {
-            return Ok(Turn::Taken);
+            return Ok(WhoAsked::Taken);
         }
         tokio::time::sleep(LOOK).await;
     };
     // The call that had the lease before may have made the summary.
     if let Some(made) = cached(engine, project, key).await? {
-        return Ok(Turn::Made(Box::new(made)));
+        return Ok(WhoAsked::Made(Box::new(made)));
     }
-    let Some(lease) = lease else { return Ok(Turn::Ours(ask.await)) };
+    let Some(lease) = lease else { return Ok(WhoAsked::Ours(ask.await)) };
     let asked = lease.hold_during(ask).await;
     lease.release().await;
-    Ok(Turn::Ours(asked))
+    Ok(WhoAsked::Ours(asked))
 }

@@ -28,7 +28,7 @@ use tiro_digest::summarize::{self, Wish};
 use tiro_llm::{Reply, Request, catalogue};
 use tiro_store::{AskedBy, Attempt, Matter, MessageRow, Purpose, Sources, Summary};
 
-use alone::{Turn, alone};
+use alone::{WhoAsked, alone};
 
 pub use crate::summaries::keep::Keeping;
 pub use crate::summaries::messages::range;
@@ -66,9 +66,9 @@ pub async fn make(
             let deadline = deadline::while_waiting(engine, provider);
             let asking = Asking { engine, caller, project, wanted: &wanted, texts, provider, deadline, bill };
             match alone(engine, project, key, deadline, asking.ask_or_choose(&mut notices)).await? {
-                Turn::Ours(asked) => asked?,
-                Turn::Made(made) => return Ok(Made { is_kept: true, notices, cost_usd: 0.0, ..*made }),
-                Turn::Taken => {
+                WhoAsked::Ours(asked) => asked?,
+                WhoAsked::Made(made) => return Ok(Made { is_kept: true, notices, cost_usd: 0.0, ..*made }),
+                WhoAsked::Taken => {
                     notices.push(
                         "sentences were chosen, since another call is asking for the same summary".into(),
                     );
@@ -153,9 +153,9 @@ pub async fn make_by_model(
     let asking = Asking { engine, caller, project, wanted, texts, provider: &provider, deadline, bill };
     let key = wanted.key(Some(&provider), engine.config().options.summary_temperature);
     let mut made = match alone(engine, project, key, Duration::ZERO, asking.ask(&mut notices)).await? {
-        Turn::Ours(made) => made?,
-        Turn::Made(made) => *made,
-        Turn::Taken => return Err(Error::new(Kind::Busy, "another call is asking for the same summary")),
+        WhoAsked::Ours(made) => made?,
+        WhoAsked::Made(made) => *made,
+        WhoAsked::Taken => return Err(Error::new(Kind::Busy, "another call is asking for the same summary")),
     };
     made.notices = notices;
     made.id = keep(engine, project, wanted, &made, began).await?;

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
-use super::turn::{self, Turn};
+use super::turn::{self, OpeningTurn};
 use super::{FileId, LOGS, LONGEST, beside, remove_logs};
 use crate::connection::LOOK_AGAIN;
 use crate::error::{Error, Result};
@@ -132,8 +132,8 @@ pub(super) fn is_cut(path: &Path, filled: Filled, page_bytes: u64) -> bool {
 }
 
 /// Returns whether other processes have the store at `path` open with a log that was removed, and none of them has
-/// moved this log into the file yet. Only a process that holds the [`Turn`] may call this.
-pub(crate) fn is_lost(path: &Path, turn: &Turn) -> bool {
+/// moved this log into the file yet. Only a process that holds the [`OpeningTurn`] may call this.
+pub(crate) fn is_lost(path: &Path, turn: &OpeningTurn) -> bool {
     if !turn.is_held() || path.symlink_metadata().is_err() {
         return false;
     }
@@ -155,7 +155,7 @@ pub(crate) fn is_lost(path: &Path, turn: &Turn) -> bool {
 ///
 /// Errors with [`Kind::Busy`] if other processes open or read the store during the whole waiting time.
 pub(super) fn rescue(path: &Path, log: Log, is_cut: bool, connection: &Connection) -> Result<bool> {
-    let turn = Turn::take_within(path, PATIENCE)?;
+    let turn = OpeningTurn::take_within(path, PATIENCE)?;
     let Some(mut open) = turn::open_beside(path, ".open").filter(|_| turn.is_held()) else {
         return Ok(false);
     };

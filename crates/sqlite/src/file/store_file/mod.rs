@@ -25,7 +25,7 @@ use rusqlite::ffi::{SQLITE_IOERR_SHMOPEN, SQLITE_IOERR_SHMSIZE};
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 
 pub(crate) use log::{Checkpoint, Filled, is_lost};
-pub(crate) use turn::Turn;
+pub(crate) use turn::OpeningTurn;
 
 use crate::connection::{is_writable, lock};
 use crate::error::{Error, Result};
@@ -97,7 +97,11 @@ impl Entered {
     /// has lost its content.
     ///
     /// Errors in the same cases as [`private::create`] and `fill`.
-    pub(crate) fn enter(path: &Path, turn: &Turn, fill: impl FnOnce(&Path) -> Result<()>) -> Result<Entered> {
+    pub(crate) fn enter(
+        path: &Path,
+        turn: &OpeningTurn,
+        fill: impl FnOnce(&Path) -> Result<()>,
+    ) -> Result<Entered> {
         let is_missing = matches!(path.symlink_metadata(), Err(error) if error.kind() == ErrorKind::NotFound);
         if is_missing {
             if turn.is_held() {

@@ -18,28 +18,30 @@ const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// The right to open, make or change the files of one store. The right ends when this value is dropped or the process
 /// dies.
-pub(crate) struct Turn {
+pub(crate) struct OpeningTurn {
     /// The locked file; `None` if no file can be locked, for example because the folder can't be written. In
     /// such a folder no process changes a store.
     lock: Option<File>,
 }
 
-impl Turn {
+impl OpeningTurn {
     /// Waits until no other process opens or migrates the store at `path`.
     ///
     /// Errors with [`Kind::Busy`] if that takes longer than five minutes.
-    pub(crate) fn take(path: &Path) -> Result<Turn> {
-        Turn::take_within(path, PATIENCE)
+    pub(crate) fn take(path: &Path) -> Result<OpeningTurn> {
+        OpeningTurn::take_within(path, PATIENCE)
     }
 
-    pub(super) fn take_within(path: &Path, patience: Duration) -> Result<Turn> {
+    pub(super) fn take_within(path: &Path, patience: Duration) -> Result<OpeningTurn> {
         let began = Instant::now();
         loop {
-            let Some(lock) = open_beside(path, ".lock") else { return Ok(Turn { lock: None }) };
+            let Some(lock) = open_beside(path, ".lock") else { return Ok(OpeningTurn { lock: None }) };
             match lock.try_lock() {
                 // The folder may have been replaced during the wait. In this case, the lock in the new folder must be
                 // taken.
-                Ok(()) if is_at(&lock, &beside(path, ".lock")) => return Ok(Turn { lock: Some(lock) }),
+                Ok(()) if is_at(&lock, &beside(path, ".lock")) => {
+                    return Ok(OpeningTurn { lock: Some(lock) });
+                }
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) if began.elapsed() < patience => std::thread::sleep(LOOK_AGAIN),
                 Err(TryLockError::WouldBlock) => {
@@ -47,7 +49,7 @@ impl Turn {
                     return Err(Error::new(Kind::Busy, message).hint("try again when it is done"));
                 }
                 // The file system has no locks.
-                Err(TryLockError::Error(_)) => return Ok(Turn { lock: None }),
+                Err(TryLockError::Error(_)) => return Ok(OpeningTurn { lock: None }),
             }
         }
     }
@@ -82,16 +84,21 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let store = root.path().join("data/tiro.db");
         std::fs::create_dir(store.parent().unwrap()).unwrap();
-        let turn = Turn::take(&store).unwrap();
-        let Err(error) = Turn::take_within(&store, Duration::ZERO) else { panic!("two have their turn") };
+        let turn = OpeningTurn::take(&store).unwrap();
+        let Err(error) = OpeningTurn::take_within(&store, Duration::ZERO) else {
+            panic!("two have their turn")
+        };
         assert_eq!(error.kind(), Kind::Busy);
         drop(turn);
-        let turn = Turn::take_within(&store, Duration::ZERO).unwrap();
+        let turn = OpeningTurn::take_within(&store, Duration::ZERO).unwrap();
         std::fs::remove_dir_all(store.parent().unwrap()).unwrap();
         std::fs::create_dir(store.parent().unwrap()).unwrap();
-        assert!(Turn::take_within(&store, Duration::ZERO).unwrap().is_held(), "another folder, another turn");
+        assert!(
+            OpeningTurn::take_within(&store, Duration::ZERO).unwrap().is_held(),
+            "another folder, another turn"
+        );
         drop(turn);
         let nowhere = root.path().join("nowhere/tiro.db");
-        assert!(!Turn::take(&nowhere).unwrap().is_held());
+        assert!(!OpeningTurn::take(&nowhere).unwrap().is_held());
     }
 }
