@@ -6,15 +6,25 @@ use tiro_base::error::{Context, Error, Kind, Result};
 use tiro_git::{Discovered, Repository, Trust};
 
 /// Finds the project of a directory. Registers nothing.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct Finder {
-    /// Which repositories are trusted.
-    pub trust: Trust,
+    /// The directory that the user named as the project.
+    pub named: Option<PathBuf>,
+    /// The directories whose repositories the user trusts, as the option `git.trusted` has them.
+    pub trusted: Vec<String>,
+    /// The user who ran `sudo`.
+    pub sudo_user: Option<u32>,
     /// The home directory, which is never a project itself.
     pub home: Option<PathBuf>,
 }
 
 impl Finder {
+    /// Returns which repositories are trusted. This looks at the disk.
+    pub fn trust(&self) -> Trust {
+        let trusted = self.trusted.iter().map(String::as_str);
+        Trust::new(self.named.as_deref()).and_of(self.sudo_user).and_in(trusted, self.home.as_deref())
+    }
+
     /// Returns the canonical path that identifies the project of `directory`. Returns `None` for `/` and the home
     /// directory.
     ///
@@ -28,7 +38,7 @@ impl Finder {
         let directory = directory
             .canonicalize()
             .context(Kind::NoProject, || format!("cannot open `{}`", directory.display()))?;
-        let (place, work_dir, repository) = match Repository::find(&directory, &self.trust)? {
+        let (place, work_dir, repository) = match Repository::find(&directory, &self.trust())? {
             None => (directory.clone(), None, None),
             Some(Discovered::Broken(broken)) => (broken.common_dir, broken.work_dir, None),
             Some(Discovered::Repository(it)) => (it.common_dir(), it.work_dir(), Some(*it)),
@@ -67,7 +77,7 @@ mod tests {
     fn the_root_and_the_home_are_refused_with_a_way_out() {
         let home = tempfile::tempdir().unwrap();
         let home = home.path().canonicalize().unwrap();
-        let finder = Finder { trust: Trust::new(None), home: Some(home.clone()) };
+        let finder = Finder { home: Some(home.clone()), ..Finder::default() };
         for root in [Path::new("/"), &home] {
             let error = finder.refuse_everything(root).unwrap_err();
             assert_eq!(error.kind(), Kind::NoProject);

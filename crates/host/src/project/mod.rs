@@ -60,13 +60,17 @@ pub fn directory(named: Option<&Path>) -> Result<PathBuf> {
 /// Returns the repositories that the user trusts: those in `git.trusted`, and the repository that the user named as the
 /// project.
 pub fn trust(config: &Config, named: Option<&Path>) -> Trust {
-    let trusted = config.options.git_trusted.0.iter().map(String::as_str);
-    Trust::new(named).and_of(config.sudo_user).and_in(trusted, config.home.as_deref())
+    finder(config, named).trust()
 }
 
 /// Returns a finder of the project of a directory. `named` is the directory that the user named as the project.
 pub fn finder(config: &Config, named: Option<&Path>) -> Finder {
-    Finder { trust: trust(config, named), home: config.home.clone() }
+    Finder {
+        named: named.map(Path::to_owned),
+        trusted: config.options.git_trusted.0.clone(),
+        sudo_user: config.sudo_user,
+        home: config.home.clone(),
+    }
 }
 
 /// A project that may or may not be registered.
@@ -192,7 +196,7 @@ struct Around {
 /// because the project is identified only by path and id.
 fn around(directory: &Path, config: &Config, named: Option<&Path>) -> Result<Around> {
     let finder = finder(config, named);
-    let around = match Repository::find(directory, &finder.trust)? {
+    let around = match Repository::find(directory, &finder.trust())? {
         None => {
             let (root, place) = (directory.to_owned(), directory.to_owned());
             Around { repository: None, trouble: None, root, place }
