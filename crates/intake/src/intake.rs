@@ -65,8 +65,8 @@ pub trait Intake: ReadIntake {
     /// Returns the ids of the living messages of the session, in order. The list is empty if there is no such session.
     async fn messages_of(&self, session: &SessionId) -> Result<Vec<MemoryId>>;
 
-    /// Returns the texts of the living messages of the session, in order, each with the role of its speaker.
-    async fn texts_of(&self, session: &SessionId) -> Result<Vec<(Option<Role>, String)>>;
+    /// Returns the living messages of the session with their texts, in order, each with the role of its speaker.
+    async fn texts_of(&self, session: &SessionId) -> Result<Vec<(MemoryId, Option<Role>, String)>>;
 
     /// Returns, for each of `prompts`, whether a session contains it.
     async fn known_prompts(&self, prompts: Vec<Prompt>) -> Result<Vec<bool>>;

@@ -1,6 +1,6 @@
 //! Implements the interface through which the side with a user's files uses a store.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -152,12 +152,13 @@ impl Intake for StoreIntake<dyn Store> {
         Ok(rows.into_iter().map(|row| row.id).collect())
     }
 
-    async fn texts_of(&self, session: &SessionId) -> Result<Vec<(Option<Role>, String)>> {
+    async fn texts_of(&self, session: &SessionId) -> Result<Vec<(MemoryId, Option<Role>, String)>> {
         let (store, scope) = self.store();
         let rows = store.session_messages(scope, session, 0).await?;
-        let roles: BTreeMap<MemoryKey, Option<Role>> = rows.iter().map(|row| (row.key, row.role)).collect();
-        let texts = store.texts(scope, rows.iter().map(|row| row.key).collect()).await?;
-        Ok(texts.into_iter().map(|(key, text)| (roles.get(&key).copied().flatten(), text)).collect())
+        let keys = rows.iter().map(|row| row.key).collect();
+        let mut texts: HashMap<MemoryKey, String> = store.texts(scope, keys).await?.into_iter().collect();
+        // A message may have been forgotten since the rows were read.
+        Ok(rows.into_iter().filter_map(|row| Some((row.id, row.role, texts.remove(&row.key)?))).collect())
     }
 
     async fn known_prompts(&self, prompts: Vec<Prompt>) -> Result<Vec<bool>> {

@@ -78,7 +78,7 @@ listen! { Intake:
     stash_compacted(session: &SessionId, rest: &[String]) -> ();
     known_elsewhere(session: &SessionId, ids: Vec<String>) -> HashSet<String>;
     messages_of(session: &SessionId) -> Vec<MemoryId>;
-    texts_of(session: &SessionId) -> Vec<(Option<Role>, String)>;
+    texts_of(session: &SessionId) -> Vec<(MemoryId, Option<Role>, String)>;
     known_prompts(prompts: Vec<Prompt>) -> Vec<bool>;
     commits_before(places: Vec<(String, Millis)>) -> Vec<Option<String>>;
     time_of_commit(sha: &str) -> Option<Millis>;

@@ -90,11 +90,14 @@ impl Originals {
             }
             let mut original = Original::default();
             let id = session_id(redactor, "session", name)?;
-            original.ids = intake.messages_of(&id).await?.into_iter().collect();
-            // For the session itself, only its ids are needed: they show which copies were stored for it before.
-            if id != *session {
-                let texts = intake.texts_of(&id).await?;
-                original.texts = texts.iter().filter_map(|(role, text)| Some(hash((*role)?, text))).collect();
+            if id == *session {
+                // Of the session itself, only the ids are needed: they show which copies were stored for it before.
+                original.ids = intake.messages_of(&id).await?.into_iter().collect();
+            } else {
+                for (id, role, text) in intake.texts_of(&id).await? {
+                    original.texts.extend(role.map(|role| hash(role, &text)));
+                    original.ids.insert(id);
+                }
             }
             self.sessions.insert(name.to_owned(), original);
         }
