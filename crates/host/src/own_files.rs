@@ -18,8 +18,10 @@ use tiro_capture::follow::catch_up::{self, unfollowed};
 use tiro_capture::follow::link::WorkTrees;
 use tiro_capture::follow::sessions::Keep;
 use tiro_capture::follow::{commits, graph, pointer, sessions};
-use tiro_capture::sources::root_of;
+use tiro_capture::sources::{Sources, root_of};
 use tiro_intake::{Capture, ReadIntake, Standing, Subject};
+use tiro_recall::store_intake::StoreIntake;
+use tiro_store::Store;
 
 /// The longest time that an import spends on summaries of the imported sessions. The idle server and `tiro index` make
 /// the remaining summaries.
@@ -60,6 +62,22 @@ impl Capture for OwnFiles<'_> {
     }
 }
 
+/// Returns the files of the project and its memory.
+fn sides(
+    engine: &Engine,
+    caller: &WritingCaller,
+    project: &WritableProject,
+) -> (Sources, StoreIntake<dyn Store>) {
+    (project.sources(caller.machine(engine)), project.intake(engine.clock()))
+}
+
+/// Tells the idle workers if something was imported.
+fn tell(engine: &Engine, imported: usize) {
+    if imported > 0 {
+        engine.wrote();
+    }
+}
+
 async fn before_a_call(engine: &Engine, caller: &WritingCaller) -> Vec<String> {
     // If there is no project, the call itself reports the error.
     let Ok(project) = caller.project(engine).await else { return Vec::new() };
@@ -68,14 +86,14 @@ async fn before_a_call(engine: &Engine, caller: &WritingCaller) -> Vec<String> {
         Ok(None) => Vec::new(),
         Err(error) => vec![unfollowed(&error)],
         Ok(Some(project)) => {
-            let (sources, intake) = (project.sources(caller.machine(engine)), project.intake(engine.clock()));
-            let followed = catch_up::before_a_call((&sources, &intake), caller.followed()).await;
-            let followed = followed.inspect(|followed| {
-                if followed.imported > 0 {
-                    engine.wrote();
+            let (sources, intake) = sides(engine, caller, &project);
+            match catch_up::before_a_call((&sources, &intake), caller.followed()).await {
+                Ok(followed) => {
+                    tell(engine, followed.imported);
+                    followed.notices
                 }
-            });
-            followed.map_or_else(|error| vec![unfollowed(&error)], |each| each.notices)
+                Err(error) => vec![unfollowed(&error)],
+            }
         }
     };
     project.trouble.iter().cloned().chain(notices).collect()
@@ -95,12 +113,10 @@ async fn to_follow(engine: &Engine, caller: &WritingCaller) -> Result<Option<Arc
 /// something to follow.
 pub async fn while_idle(engine: &Engine, caller: &WritingCaller, patience: Duration) -> Result<bool> {
     let Some(project) = to_follow(engine, caller).await? else { return Ok(false) };
-    let (sources, intake) = (project.sources(caller.machine(engine)), project.intake(engine.clock()));
+    let (sources, intake) = sides(engine, caller, &project);
     match catch_up::while_idle((&sources, &intake), caller.followed(), patience).await {
         Ok(followed) => {
-            if followed.imported > 0 {
-                engine.wrote();
-            }
+            tell(engine, followed.imported);
             followed.for_next_answer.into_iter().for_each(|notice| caller.add_notice(notice));
         }
         Err(error) => tracing::debug!(%error, "not caught up"),
@@ -110,7 +126,8 @@ pub async fn while_idle(engine: &Engine, caller: &WritingCaller, patience: Durat
 
 /// Writes the pointer for the next session of the project.
 pub async fn point(engine: &Engine, caller: &WritingCaller, project: &WritableProject) -> Result<()> {
-    pointer::point(&project.sources(caller.machine(engine)), &project.intake(engine.clock())).await
+    let (sources, intake) = sides(engine, caller, project);
+    pointer::point(&sources, &intake).await
 }
 
 /// Imports the commits of the caller's project as [`commits::import`] does.
@@ -123,9 +140,9 @@ pub async fn import_commits(
     let project = caller.project(engine).await?;
     commits::repository(&project.sources(caller.machine(engine)))?;
     let project = caller.begin_project(engine).await?;
-    let (sources, intake) = (project.sources(caller.machine(engine)), project.intake(engine.clock()));
+    let (sources, intake) = sides(engine, caller, &project);
     let imported = commits::import((&sources, &intake), args, progress).await?;
-    engine.wrote();
+    tell(engine, imported.imported);
     pointer::point(&sources, &intake).await?;
     Ok(imported)
 }
@@ -139,12 +156,16 @@ pub async fn import_sessions(
 ) -> Result<sessions::Imported> {
     let began = Instant::now();
     let project = caller.begin_project(engine).await?;
-    let (sources, intake) = (project.sources(caller.machine(engine)), project.intake(engine.clock()));
-    let others = roots_of_others(engine, Some(&project.scope.project)).await;
+    let (sources, intake) = sides(engine, caller, &project);
+    // Transcripts that the user names are imported whole, so other projects don't matter.
+    let others = match args.transcripts.is_empty() {
+        true => roots_of_others(engine, Some(&project.scope.project)).await,
+        false => Vec::new(),
+    };
     let patience = args.patience;
     let imported = sessions::import((&sources, &intake), &others, args, progress).await?;
+    tell(engine, imported.imported);
     if imported.imported > 0 {
-        engine.wrote();
         let left = patience.map_or(SUMMARISING, |patience| patience.saturating_sub(began.elapsed()));
         summaries::work_off(engine, caller, left.min(SUMMARISING)).await?;
     }
@@ -169,7 +190,7 @@ pub async fn search_sessions(
 }
 
 /// Returns the roots of the registered projects other than `own`, as far as the registry can be read.
-pub async fn roots_of_others(engine: &Engine, own: Option<&ProjectId>) -> Vec<PathBuf> {
+async fn roots_of_others(engine: &Engine, own: Option<&ProjectId>) -> Vec<PathBuf> {
     let rows = match engine.existing_installation().await {
         Ok(Some(installation)) => installation.registry.all().await.unwrap_or_default(),
         _ => Vec::new(),
