@@ -150,7 +150,7 @@ fn half_floats_are_stored_little_endian() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(64))]
 
     /// After rows are inserted, replaced and removed in any order, the index has exactly the remaining ones.
     #[test]
