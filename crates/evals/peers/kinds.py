@@ -288,6 +288,9 @@ class ClaudeCode(Client):
     def configure(self, mock):
         switches = ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_AUTOUPDATER", "ENABLE_TOOL_SEARCH")
         self.environment |= {"ANTHROPIC_BASE_URL": mock, "ANTHROPIC_API_KEY": "mock", **dict.fromkeys(switches, "1")}
+        # It gives a plugin's server about two seconds, then asks the model without its tools. On a busy machine that is
+        # too short for any server, so it waits here.
+        self.environment |= {"MCP_CONNECTION_NONBLOCKING": "0", "MCP_CONNECT_TIMEOUT_MS": f"{PATIENCE * 1000}"}
         rules = [f"mcp__plugin_tiro_tiro__{name}" for name in WRITES]
         allowed = ["Bash(git commit:*)", "Bash(git rev-parse:*)", *rules]
         self.put(".claude/settings.json", {"permissions": {"allow": allowed}})
