@@ -15,6 +15,13 @@
 //! Invariants: an error shows only Tiro's own words, on one line; an id depends only on what it names; the present time
 //! (`now`) is always an argument.
 
+/// Makes an `async fn` return its future in a box.
+///
+/// Rust compiles the code of a future where it is awaited, so the code of an operation is compiled again in each crate
+/// that calls the operation. A boxed future is compiled once, in the crate of its function. The functions that do the
+/// whole of a call are boxed: those of tools that other crates await, and the largest of the host.
+pub use async_recursion::async_recursion as boxed;
+
 pub mod budget;
 pub mod encoding;
 pub mod envelope;

@@ -18,6 +18,7 @@ use crate::assembly::{ContextRequest, IncludeLevel};
 use crate::engine::Engine;
 use crate::project::OpenProject;
 use crate::summaries::messages;
+use tiro_base::boxed;
 use tiro_base::error::{Result, partial};
 use tiro_base::filter::Filter;
 use tiro_base::memory::{Kind, Level, Memory, MemoryKey, Millis, marked};
@@ -67,6 +68,7 @@ pub struct Hit {
 }
 
 /// Chooses the passages of a context across all conversations.
+#[boxed]
 pub async fn choose(
     engine: &Engine,
     project: &OpenProject,

@@ -13,6 +13,7 @@ use crate::project::OpenProject;
 use crate::summaries::known::Known;
 use crate::summaries::notes::{self, NewFacts};
 use crate::summaries::segments::{self, Closed, Leaves};
+use tiro_base::boxed;
 use tiro_base::error::Result;
 use tiro_base::scope::SessionId;
 use tiro_embed::Encoders;
@@ -49,6 +50,7 @@ impl Prepared<'_> {
 
 /// Reads the data from which a context of the conversation is chosen, all at once. Makes as many of the missing
 /// segments and summaries as one call may make. Stores nothing.
+#[boxed]
 pub async fn prepare<'p>(
     engine: &Engine,
     project: &'p OpenProject,

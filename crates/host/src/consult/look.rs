@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use super::receipt::Skipped;
 use crate::project::OpenProject;
+use tiro_base::boxed;
 use tiro_base::error::{Error, Kind, Result};
 use tiro_base::humanize::{counted, some};
 use tiro_base::parallel::{beside, on_all_cores};
@@ -116,6 +117,7 @@ impl FileReader {
 }
 
 /// Looks at the files of `thread` and at the files to which `context` and `priority` lead.
+#[boxed]
 pub async fn look(
     reader: &Arc<FileReader>,
     project: &OpenProject,

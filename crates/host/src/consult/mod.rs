@@ -33,6 +33,7 @@ use crate::caller::{Caller, WritingCaller};
 use crate::config::{Configured, Options};
 use crate::engine::Engine;
 use crate::project::{OpenProject, WritableProject};
+use tiro_base::boxed;
 use tiro_base::error::{Error, Result, quoted};
 use tiro_base::memory::Millis;
 use tiro_base::thread::{Spent, ThreadName};
@@ -113,6 +114,7 @@ pub type Listener = Arc<dyn Fn(Event) + Send + Sync>;
 
 /// Asks `assistant` the question, and records the turn. `callables` are the functions that the assistant may call in
 /// addition to the search of attachments.
+#[boxed]
 pub async fn consult(
     engine: &Arc<Engine>,
     caller: &WritingCaller,
@@ -282,6 +284,7 @@ pub struct Previewed {
 }
 
 /// Returns the preview of `question`. Sends and stores nothing.
+#[boxed]
 pub async fn preview(
     engine: &Arc<Engine>,
     project: &OpenProject,
@@ -422,6 +425,7 @@ pub struct CountedFiles {
 }
 
 /// Counts the tokens of the files at `paths`, as they would be sent.
+#[boxed]
 pub async fn count(
     engine: &Engine,
     project: &OpenProject,

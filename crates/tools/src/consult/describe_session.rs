@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use tiro_base::boxed;
 use tiro_base::envelope;
 use tiro_base::error::{Result, quoted};
 use tiro_base::humanize::{counted, thousands};
@@ -84,6 +85,7 @@ pub struct Described {
 }
 
 /// Describes the threads.
+#[boxed]
 pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
     let project = caller.project(engine).await?;
     let session = match args.session_id.as_deref() {

@@ -17,6 +17,7 @@ use crate::common::tool::Answer;
 use crate::context::retrieve_context::TimeRange;
 use crate::context::summarize_conversation::Detail;
 use crate::memory::search_project_memory::missing_sessions;
+use tiro_base::boxed;
 use tiro_base::envelope;
 use tiro_base::error::{Error, Kind as ErrorKind, Result, partial};
 use tiro_base::filter::Filter;
@@ -131,6 +132,7 @@ pub struct SessionSummary {
 }
 
 /// Weighs the conversations against the question and summarises those with the most weight.
+#[boxed]
 pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
     let query = args.query.unwrap_or_default().trim().to_owned();
     let names = args.conversation_ids.unwrap_or_default();

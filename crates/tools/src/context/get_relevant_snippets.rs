@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::common;
 use crate::context::answer::{self, Context};
 use crate::context::retrieve_context;
+use tiro_base::boxed;
 use tiro_base::budget::Budget;
 use tiro_base::error::{Error, Result};
 use tiro_base::filter::Filter;
@@ -71,6 +72,7 @@ pub enum Strategy {
 pub type Output = Context;
 
 /// Searches the messages of all conversations and shows as many as fit.
+#[boxed]
 pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
     let query = args.query.trim();
     if query.is_empty() {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::common;
 use crate::common::schema::one_of;
 use crate::context::answer::{self, Context, LEAST, MOST};
+use tiro_base::boxed;
 use tiro_base::error::{Error, Result, partial, quoted};
 use tiro_base::filter::Filter;
 use tiro_base::memory::Millis;
@@ -77,6 +78,7 @@ fn include_levels(_: &mut SchemaGenerator) -> Schema {
 pub type Output = Context;
 
 /// Returns the cached answer if nothing that it depends on has changed. Otherwise assembles a new answer.
+#[boxed]
 pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
     let project = caller.project(engine).await?;
     let (mut asked, notice) = read(engine, caller, &project, &args).await?;

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::common;
 use crate::common::beginning;
 use crate::common::tool::Answer;
+use tiro_base::boxed;
 use tiro_base::envelope;
 use tiro_base::error::{Result, quoted};
 use tiro_base::humanize::counted;
@@ -149,6 +150,7 @@ pub struct Output {
 }
 
 /// Summarises the messages. In a dry run, only estimates requests, tokens and cost.
+#[boxed]
 pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<Output> {
     let (max_tokens, clamped) = common::max_tokens(caller, args.max_tokens, MOST, LEAST, MOST)?;
     let max_tokens = args.max_tokens.and(Some(max_tokens));

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::common;
 use crate::memory::show;
+use tiro_base::boxed;
 use tiro_base::envelope;
 use tiro_base::error::{Error, Result, partial, quoted};
 use tiro_base::humanize::counted;
@@ -81,6 +82,7 @@ pub struct Session {
 }
 
 /// Reads one page of sessions.
+#[boxed]
 pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
     let limit = args.limit.unwrap_or(20);
     if !(1..=PAGE).contains(&limit) {

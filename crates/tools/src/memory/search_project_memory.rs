@@ -11,6 +11,7 @@ use crate::memory::behind;
 use crate::memory::hits::{self, Behind, Frame, Page, Ranking, ScoreParts, SupersededBy};
 use crate::memory::show;
 use crate::stash::hidden_segments::given_and_over;
+use tiro_base::boxed;
 use tiro_base::envelope;
 use tiro_base::error::{Error, Result, partial, quoted};
 use tiro_base::filter::Filter;
@@ -88,6 +89,7 @@ pub struct Args {
 }
 
 /// Searches the project's memories, and the owner's unless sessions are named.
+#[boxed]
 pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
     let query = args.query.trim();
     if query.is_empty() {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::common;
+use tiro_base::boxed;
 use tiro_base::error::{Error, Result, quoted};
 use tiro_base::humanize;
 use tiro_base::memory::{Draft, Identity, Kind, MemoryId, Provenance};
@@ -85,11 +86,13 @@ pub struct Output {
 }
 
 /// Stores a memory that a model wrote. The memory is durable when the call returns.
+#[boxed]
 pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<Output> {
     store(engine, caller, args, Provenance::ModelSaid).await
 }
 
 /// Stores a memory with this provenance. The memory is durable when the call returns.
+#[boxed]
 pub async fn store(
     engine: &Engine,
     caller: &WritingCaller,

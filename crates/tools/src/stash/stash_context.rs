@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::given::{self, Segment};
 use super::named;
 use crate::common;
+use tiro_base::boxed;
 use tiro_base::error::{Error, Result};
 use tiro_base::humanize::{self, counted, thousands};
 use tiro_base::memory::Millis;
@@ -80,6 +81,7 @@ pub struct Output {
 }
 
 /// Stashes the segments in one transaction. It is durable when the call returns.
+#[boxed]
 pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<Output> {
     let Args { segment_ids, segments, expires_in_days, protected, topic } = args;
     let (names, segments) = (segment_ids.unwrap_or_default(), segments.unwrap_or_default());

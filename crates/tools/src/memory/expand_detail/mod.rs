@@ -11,6 +11,7 @@ use self::page::{Page, fit};
 use crate::common;
 use crate::common::schema::one_of;
 use crate::memory::{linked, named};
+use tiro_base::boxed;
 use tiro_base::error::{Error, Kind, Result, quoted};
 use tiro_base::memory::{Memory, MemoryId, MemoryKey};
 use tiro_base::scope::Scope;
@@ -80,6 +81,7 @@ fn depths(_: &mut SchemaGenerator) -> Schema {
 }
 
 /// Reads the memory, and as many of its neighbours, references and links as fit.
+#[boxed]
 pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
     let (budget, clamped) =
         common::max_tokens(caller, args.max_tokens, MAX_TOKENS, LEAST_TOKENS, MOST_TOKENS)?;
