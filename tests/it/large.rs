@@ -68,6 +68,7 @@ fn a_session_of_many_thousand_messages_is_answered_quickly() {
 }
 
 #[test]
+#[ignore = "takes minutes"]
 fn a_session_of_more_messages_than_a_summary_reads_is_answered_too() {
     let home = Home::new();
     let mut server = home.serve(&home.dir("project"));
