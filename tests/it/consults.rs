@@ -278,7 +278,7 @@ fn a_call_that_takes_long_is_collected_by_its_id() {
     assert!(asked["receipt"]["notices"].to_string().contains("no call `unknown` of this thread"), "{asked}");
 }
 
-/// An exchange is forgotten with everything that quotes it: the memory that has it in short, and what other assistants of
+/// An exchange is forgotten with everything that quotes it: the memory that summarises it, and what other assistants of
 /// the session were told of it.
 #[test]
 fn a_forgotten_exchange_is_quoted_nowhere() {

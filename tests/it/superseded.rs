@@ -1,4 +1,4 @@
-//! A memory that another one replaced is marked wherever it is shown, and what holds comes first.
+//! A memory that another one replaced is marked wherever it is shown, and the valid memory comes first.
 
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -50,7 +50,7 @@ fn what_was_superseded_comes_after_what_holds_and_says_so() {
     let hits = server.search("8080");
     assert_eq!(strings(&hits, "id"), [new.as_str(), old.as_str()]);
 
-    // It holds again if the newer one is forgotten, and not if that is undone.
+    // The older one is valid again if the newer one is forgotten, and not if that is undone.
     server.data("forget_context", json!({"ids": [new]}));
     assert!(server.search("quince")[0].get("superseded").is_none());
     server.data("forget_context", json!({"undo": "last"}));
@@ -124,7 +124,7 @@ fn of_two_hundred_corrections_one_holds() {
     let (current, old): (Vec<&&str>, Vec<&&str>) = lines.iter().partition(is_current);
     assert!(old.len() > 5 && old.iter().all(|line| line.contains("superseded by #199")), "{context}");
     assert!(!current.iter().any(|line| line.contains("superseded")), "{context}");
-    // The sixth correction holds again if all later ones are forgotten.
+    // The sixth correction is valid again if all later ones are forgotten.
     let later: Vec<String> = (6..200).map(|number| format!("s#{number}")).collect();
     server.data("forget_context", json!({"ids": later}));
     let hits = server.hits(json!({"query": "retry limit", "kinds": ["message"]}));

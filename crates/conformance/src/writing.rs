@@ -243,7 +243,7 @@ fn instead(text: &str, older: &[&MemoryId]) -> PreparedMemory {
     memory
 }
 
-/// Returns the texts of the memories that replaced each of `ids`; a dash for those that hold.
+/// Returns the texts of the memories that replaced each of `ids`; a dash for those that were not replaced.
 async fn replaced(fixture: &Fixture, ids: &[&MemoryId]) -> Vec<String> {
     let mut texts = Vec::new();
     for id in ids {

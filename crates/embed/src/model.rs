@@ -81,7 +81,8 @@ impl Model {
         }
     }
 
-    /// Returns whether the model was trained on texts in `language`, which is not English.
+    /// Returns whether the model was trained on texts in `language`. [`Language`] does not include English, which every
+    /// model can read.
     pub fn reads(self, _language: Language) -> bool {
         self == Model::E5
     }

@@ -1,6 +1,6 @@
 //! Hard links. Finds out whether a file has another name that says that it contains secrets.
 //!
-//! The names of a file can't be asked from the file itself. So the names are searched in the folders that may be read,
+//! The names of a file can't be read from the file itself. So Tiro looks for the names in the folders that may be read,
 //! and in the folders of the home directory that usually contain secrets. The search for such links is done once for
 //! all files of a call, and only if a file has more than one name. A name elsewhere, or beyond the limit of entries, is
 //! not found. In this case the file is read, and the redaction of its text is the second line of defence.

@@ -99,8 +99,8 @@ async fn before_a_call(engine: &Engine, caller: &WritingCaller) -> Vec<String> {
     project.trouble.iter().cloned().chain(notices).collect()
 }
 
-/// Returns the project if there may be something to follow, because the project is stored or hooks left references. If
-/// hooks left references and the project is not stored, the project is created first.
+/// Returns the project if there may be something to follow, because the project is stored or hooks wrote references. If
+/// hooks wrote references and the project is not stored, the project is created first.
 async fn to_follow(engine: &Engine, caller: &WritingCaller) -> Result<Option<Arc<WritableProject>>> {
     let project = caller.project(engine).await?;
     match project.is_blank && engine.spool(&project).is_empty() {

@@ -66,8 +66,8 @@ pub const RESULTS_SHARE: f64 = 1.0 / 8.0;
 pub const UNKNOWN_WINDOW: usize = 32_768;
 
 /// The largest number of tokens of a model's own tokenizer that correspond to one o200k token. Services that use o200k
-/// count exactly. For other services this is an upper estimate for code, until a model reports its own count.
-/// Arbitrary.
+/// count exactly. For other services, this estimate is meant to be high enough even for code. It is used until the
+/// model reports its own count. Arbitrary.
 pub const TOKENS_OF_OTHERS: f64 = 1.35;
 
 /// The maximum number of tokens of the memory that represents an exchange. Arbitrary: as long as a standard summary.

@@ -51,7 +51,7 @@ pub use stores::MemoryStores;
 /// The backups that this process made, by path.
 static BACKUPS: Mutex<BTreeMap<PathBuf, State>> = Mutex::new(BTreeMap::new());
 
-/// A handle on a store in memory; clones share its clock, and are left together.
+/// A handle on a store in RAM; clones share its clock, and are left together.
 #[derive(Clone)]
 pub struct MemoryStore {
     /// The data, which other handles share.

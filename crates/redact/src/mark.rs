@@ -22,8 +22,8 @@ pub(super) const DIGITS: usize = 3;
 /// The number of hexadecimal digits of a mark of an earlier version.
 const FORMER_DIGITS: usize = 8;
 
-/// Returns the range of the mark at `start`. Returns `None` if the text there has no id of a rule, or no digits of a
-/// mark.
+/// Returns the range of the mark that begins with [`MARK`] at `start`. Returns `None` if [`MARK`] is not followed by
+/// the id of a rule, a colon, the digits of a mark and `]`.
 pub(super) fn mark_at(text: &[u8], start: usize) -> Option<Range<usize>> {
     let id = start + MARK.len();
     let colon = id + text[id..].iter().take(48).position(|&b| b == b':')?;

@@ -1,8 +1,8 @@
 //! Memories that later memories replaced, either by request, or because a later statement has another value.
 //!
 //! Whether a memory is superseded is decided when it is read. So the decision depends only on living memories. If the
-//! replacing memory is forgotten, the replaced memory holds again. If the replacing memory is restored, the other one
-//! is superseded again.
+//! replacing memory is forgotten, the replaced memory is valid again. If the replacing memory is restored, the other
+//! one is superseded again.
 
 use std::collections::HashSet;
 

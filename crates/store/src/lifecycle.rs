@@ -80,7 +80,7 @@ pub trait Lifecycle: Send + Sync {
     ///
     /// Returns the damage that was found. The copy has the same damage, but damaged memories are not restored from it.
     ///
-    /// Errors if `target` exists. Also errors if the store is so damaged that a copy could not be restored.
+    /// Errors if `target` exists. Also returns an error if the store is so damaged that a copy could not be restored.
     async fn back_up(&self, scope: &Scope, target: &Path) -> Result<Damage>;
 
     /// Copies everything in the store, as it is at one moment, to the new file `target`. Only cached answers and the

@@ -108,8 +108,8 @@ pub trait Registry: Send + Sync {
     /// store of `from` stays where it is.
     async fn absorb(&self, from: &ProjectId, to: &ProjectId) -> Result<()>;
 
-    /// Removes a project and its places from the registry. Also removes the names of memories and files that were sent
-    /// for the project. The project's store stays where it is.
+    /// Removes a project and its places from the registry. In the records of requests to providers, also removes the
+    /// names of the project's sessions, memories and files. The project's store stays where it is.
     async fn remove(&self, id: &ProjectId) -> Result<()>;
 
     /// Records that the request of `reservation` is sent once more, without a further reservation. The method is for a
@@ -120,7 +120,8 @@ pub trait Registry: Send + Sync {
     /// filter's limit.
     async fn sent(&self, filter: SentFilter) -> Result<(Vec<SentRow>, i64)>;
 
-    /// Removes the names of the sessions, memories and files of everything that was sent in `sessions` of the project.
-    /// The times, the receivers and the amounts stay. When this method returns, no file has these names any more.
+    /// In the records of requests to providers that were made in `sessions` of the project, removes the names of the
+    /// sessions, memories and files. The times, the receivers and the amounts stay. When this method returns, no file
+    /// has these names any more.
     async fn forget_sent(&self, project: &ProjectId, sessions: &[String]) -> Result<()>;
 }

@@ -2,10 +2,10 @@
 
 use encoding_rs::Encoding;
 
-/// Returns the encoding that `name` names. The name may be a name of the web, a name of a code page, or a common
-/// misspelling: `GBK`, `sjis`, `cp1251`, `ISO8859_15`, `Windows 932`.
+/// Returns the encoding that `name` names. The name may be a label of the WHATWG Encoding Standard, the name of a code
+/// page, or a common misspelling: `GBK`, `sjis`, `cp1251`, `ISO8859_15`, `Windows 932`.
 pub(super) fn encoding(name: &[u8]) -> Option<&'static Encoding> {
-    // The standard of the web has encodings that mean "not text" or "no encoding at all".
+    // The WHATWG Encoding Standard has encodings that mean "not text" or "no encoding at all".
     let is_text =
         |encoding: &&Encoding| ![encoding_rs::REPLACEMENT, encoding_rs::X_USER_DEFINED].contains(encoding);
     let name = name.trim_ascii();
@@ -13,7 +13,8 @@ pub(super) fn encoding(name: &[u8]) -> Option<&'static Encoding> {
     known.or_else(|| Encoding::for_label(standard(name)?.as_bytes())).filter(is_text)
 }
 
-/// Returns the name of an encoding in the standard of the web, if `name` is another name of it.
+/// Returns the label of an encoding in the WHATWG Encoding Standard, if `name` is another spelling of the label or
+/// names the code page of the encoding.
 fn standard(name: &[u8]) -> Option<String> {
     let plain: String = name
         .iter()

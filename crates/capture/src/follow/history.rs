@@ -86,9 +86,9 @@ impl Stored {
         self.imported.as_deref() == Some(WHOLE)
     }
 
-    /// Returns the commits that branches pointed at when they were last followed. Returns `None` if the import need not
-    /// start from these commits: either everything is wanted, or the history was imported, so that all missing commits
-    /// are new.
+    /// Returns the commits that branches pointed at when they were last followed. An import uses them to tell new
+    /// commits from old ones. Returns `None` if the import need not do this: it wants the whole history, or the user
+    /// has already begun to import the whole history, so every commit that is not stored is wanted.
     pub fn seen(&self, wanted: Wanted) -> Option<&[Sha]> {
         let is_partial = matches!(self.imported.as_deref(), None | Some(PARTIAL));
         let is_all_wanted = wanted == Wanted::Everything || !is_partial;
@@ -130,8 +130,8 @@ impl Stored {
         intake.keep_cursor(SOURCE, state).await
     }
 
-    /// Records that part of the wanted commits are stored. If new commits weren't followed before, they are followed
-    /// from now on.
+    /// Records that part of the wanted commits are stored. If Tiro did not follow new commits before, it does so from
+    /// now on.
     pub async fn end_in_part(&self, intake: &dyn Intake, wanted: Wanted, tips: &[Sha]) -> Result<()> {
         if wanted == Wanted::Everything && self.imported.is_none() {
             intake.keep_cursor(SOURCE, PARTIAL).await?;

@@ -66,9 +66,9 @@ const CONCERNED: f64 = 0.3;
 /// statement's share. Arbitrary.
 const NEAR_BEST: f64 = 0.6;
 
-/// A statement can be the one that holds now only if its share of the question's words is at least this part of the
-/// best statement's share. Arbitrary: a later statement about a similar thing has fewer of the words that distinguish
-/// the two things.
+/// A statement can be the valid one only if its share of the question's words is at least this part of the best
+/// statement's share. Arbitrary: a later statement about a similar thing has fewer of the words that distinguish the
+/// two things.
 const LATEST_NEAR_BEST: f64 = 0.75;
 
 /// The rarity of a word among the statements, times this factor, is added to the word's weight. The value is arbitrary.
@@ -210,7 +210,7 @@ pub fn concerns(question: &str, about: &About) -> bool {
 pub struct Replaced {
     /// The index of the earlier statement.
     pub earlier: usize,
-    /// The index of the statement that holds now.
+    /// The index of the later statement.
     pub by: usize,
 }
 

@@ -1,14 +1,14 @@
 //! Finds statements of values in a person's messages, and decides which of them are about the same thing. Also reads
 //! how a person [`replies`] to an earlier message.
 //!
-//! A statement is a value with the words around it: "45 sources" in "my Zotero library has 45 sources", a percentage,
-//! an amount of money, a date, or a name that was chosen ("use Redis"). If one voice makes two statements about the
-//! same thing, the later statement holds.
+//! A statement is a value, together with the words that say what it belongs to. The value is a number with its unit
+//! ("45 sources" in "my Zotero library has 45 sources"), a percentage, an amount of money, a date, or a chosen name
+//! ("Redis" in "use Redis"). If one voice makes two statements about the same thing, the later statement is valid.
 //!
 //! Nothing here uses a model. Two statements are about the same thing if they have the same unit, enough rare words in
 //! common, and either a word of change ("now", "moved to") or nearly the same wording. A wrong match would hide a
-//! statement that still holds, so unclear pairs don't match. The lists of words are English. In other languages, only
-//! numbers with the same unit and the same wording match.
+//! statement that is still valid, so unclear pairs don't match. The lists of words are English. In other languages,
+//! only numbers with the same unit and the same wording match.
 
 mod asked;
 mod dates;

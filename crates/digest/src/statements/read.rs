@@ -119,7 +119,7 @@ fn sentence(text: &str) -> Vec<(String, About)> {
     found
 }
 
-/// In each phrase such as "from 60% to 85%", removes the first value, because it no longer holds. Returns for each
+/// In each phrase such as "from 60% to 85%", removes the first value, because it is no longer valid. Returns for each
 /// remaining value whether it is in a list of values with the same unit.
 fn without_old(tokens: &[Token<'_>], values: &mut Vec<Value>) -> Vec<bool> {
     let between = |first: &Value, second: &Value| -> Option<Vec<String>> {
@@ -278,9 +278,9 @@ fn run<'t, 'a>(text: &str, tokens: &'t [Token<'a>], is_compound: bool) -> Vec<&'
     run
 }
 
-/// Returns the unit of a number, the words before the unit, and the number of words of `run` that the unit and these
-/// words take. Without a sign or a suffix, the unit is the first plural among the words. If there is no plural, it is
-/// the first word.
+/// Returns the unit of a number, the words that describe the unit, and how many words of `run` are part of the value.
+/// `run` contains the words after the number. Without a sign or a suffix, the unit is the first plural among these
+/// words, or the first word if there is no plural. The words before the unit describe it.
 fn unit(run: &[&Token<'_>], suffix: &str, is_money: bool) -> (String, Vec<String>, usize) {
     let stems = |words: &[&Token<'_>]| words.iter().map(|token| stem(token.text)).collect::<Vec<String>>();
     let beside = &run[..run.len().min(2)];

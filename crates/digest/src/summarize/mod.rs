@@ -57,7 +57,7 @@ pub struct Source<'a> {
 pub struct Corrected {
     /// The bytes of the statement's sentence in the text.
     pub range: Range<usize>,
-    /// The ordinal of the source with the statement that holds now.
+    /// The ordinal of the source with the later statement.
     pub by: i64,
 }
 

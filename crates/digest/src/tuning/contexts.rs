@@ -123,8 +123,8 @@ pub const LEAST_COMMIT_SHARE: f64 = 0.1;
 /// A commit is good if its score is at least this share of the best score of all hits. Arbitrary.
 pub const GOOD_COMMIT: f64 = 0.6;
 
-/// A commit is left out of a context if its score is below this share of the best score of all hits. Shown by contexts
-/// on the histories of hyperfine and click: most commits with lower scores have nothing to do with the question.
+/// A commit is left out of a context if its score is below this share of the best score of all hits. In contexts made
+/// from the histories of hyperfine and click, most commits with lower scores had nothing to do with the question.
 pub const LEAST_COMMIT: f64 = 0.5;
 
 /// The amount by which the score of a hit is lowered for each token that the hit takes in a context, so that a context

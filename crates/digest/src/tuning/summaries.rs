@@ -93,14 +93,16 @@ pub const AGAIN: f64 = 0.25;
 /// The factor on a name or a number in a summary of exchanges. Arbitrary.
 pub const KEY: f64 = 1.5;
 
-/// The factor on a list item, when the goal of a conversation, a request or a title is chosen. Arbitrary.
+/// When the goal of a conversation, a request or a title is chosen, the worth of a list item is multiplied by this
+/// factor. Arbitrary.
 pub const ITEM: f64 = 0.5;
 
-/// The factor on a sentence that refers to earlier sentences, when a goal or a title is chosen. Arbitrary.
+/// When a goal or a title is chosen, the worth of a sentence that refers to earlier sentences is multiplied by this
+/// factor. Arbitrary.
 pub const LEANS: f64 = 0.4;
 
-/// The factor on a request that only prepares the work, such as "read the README", when a goal, a request or a title is
-/// chosen. Arbitrary.
+/// When a goal, a request or a title is chosen, the worth of a request that only prepares the work ("read the README")
+/// is multiplied by this factor. Arbitrary.
 pub const PREPARES: f64 = 0.4;
 
 /// The factor on a sentence of the user that states a choice, a wish or a rule. Arbitrary.
@@ -113,16 +115,19 @@ pub const REPORT: f64 = 2.0;
 /// words. Arbitrary.
 pub const ANSWERING: f64 = 0.3;
 
-/// The factor on the first request, when the goal of a conversation or its title is chosen. Arbitrary.
+/// When the goal of a conversation or its title is chosen, the worth of the first request is multiplied by this factor.
+/// Arbitrary.
 pub const FIRST_ASK: f64 = 2.2;
 
-/// The factor on the first request when a title is chosen, if the user wrote at most [`FEW_ASKS`] messages. Arbitrary.
+/// When a title is chosen and the user wrote at most [`FEW_ASKS`] messages, the worth of the first request is
+/// multiplied by this factor. Arbitrary.
 pub const ONLY_ASK: f64 = 3.0;
 
 /// The maximum number of a user's messages for which [`ONLY_ASK`] applies. Arbitrary.
 pub const FEW_ASKS: usize = 5;
 
-/// The factor on the first clause of a request, when the clause for a title is chosen. Arbitrary.
+/// When the clause for a title is chosen, the worth of the first clause of a request is multiplied by this factor.
+/// Arbitrary.
 pub const FIRST_CLAUSE: f64 = 1.4;
 
 /// The maximum number of characters of a title. Arbitrary: a line of a list.

@@ -3,7 +3,7 @@
 //!
 //! A name is no proof, but it is known before a file is opened. In case of doubt, a file counts as secret, because a
 //! text that was sent to another model can't be taken back. Names are compared in lower case, because some file systems
-//! don't distinguish cases. The other names of a hard link are searched in `linked.rs`.
+//! don't distinguish cases. If a file has several names (hard links), `linked.rs` looks for the other ones.
 
 mod families;
 mod secret;

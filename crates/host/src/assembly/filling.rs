@@ -85,7 +85,8 @@ mod tests {
         Passage { part: Part::Relevant, head, place, cost: cost(&line), line, shows: None }
     }
 
-    /// Returns the ordinals of the messages that are shown whole, and all lines.
+    /// Returns three things: the ordinals of the messages that are shown whole, the text of all lines, and the number
+    /// of tokens that lines and headings take.
     fn filled(said: &[(usize, String)], budget: usize) -> (Vec<i64>, String, usize) {
         let mut chosen = Chosen::default();
         let mut filling = Filling::new(budget);

@@ -1,7 +1,7 @@
-//! Marks the superseded passages of a context, and first shows the statements that hold instead.
+//! Marks the superseded passages of a context, and first shows the statements that are valid instead.
 //!
 //! The line of a superseded message or fact names the memory that replaced it. For each such memory, a line before the
-//! other passages repeats the statement that holds now, with its date. If the question asks about the past, the
+//! other passages repeats the statement that is valid now, with its date. If the question asks about the past, the
 //! passages stay in the order of time and are only marked.
 
 use std::collections::{HashMap, HashSet};
@@ -20,19 +20,19 @@ use tiro_recall::retrieve::superseded::{asks_for_history, concerns, outdated};
 use tiro_store::{ReplacementQuery, Replacements, Superseded};
 use tiro_text::tokens;
 
-/// The maximum number of holding statements that are shown first, in each of the two parts of a context. Arbitrary.
+/// The maximum number of valid statements that are shown first, in each of the two parts of a context. Arbitrary.
 const MOST_SHOWN: usize = 6;
 
 /// If a question asks for a value, this many messages of persons are moved to the front. Arbitrary.
 const MOST_LATEST: usize = 5;
 
-/// The part of the budget for the holding statements is the budget divided by this number. Arbitrary.
+/// The part of the budget for the valid statements is the budget divided by this number. Arbitrary.
 const SHARE: usize = 8;
 
-/// The maximum number of tokens of a holding statement. Arbitrary: a long sentence.
+/// The maximum number of tokens of a valid statement. Arbitrary: a long sentence.
 const LONGEST: usize = 80;
 
-/// Marks the superseded passages of `chosen`, and adds the statements that hold instead.
+/// Marks the superseded passages of `chosen`, and adds the statements that are valid instead.
 pub async fn mark(project: &OpenProject, asked: &ContextRequest, chosen: &mut Chosen) -> Result<()> {
     let by_time = asks_for_history(&asked.query);
     let key = |passage: &Passage| Some(passage.shows.as_ref()?.key);
@@ -154,8 +154,8 @@ fn holding(superseded: Vec<Superseded>, shown: &mut HashSet<MemoryId>) -> Vec<Su
         .collect()
 }
 
-/// Returns passages that show the statements that hold now in place of the superseded statements. `replaced` contains
-/// the memories with these statements.
+/// Returns passages that show the statements that are valid now in place of the superseded statements. `replaced`
+/// contains the memories with these statements.
 fn current(asked: &ContextRequest, superseded: Vec<Superseded>, replaced: &Replacements) -> Vec<Passage> {
     let mut budget = Budget::new(asked.budget / SHARE);
     let mut passages: Vec<Passage> = superseded
@@ -170,13 +170,13 @@ fn current(asked: &ContextRequest, superseded: Vec<Superseded>, replaced: &Repla
     passages
 }
 
-/// Returns the statement that holds now, from the memory that contains it.
+/// Returns the statement that is valid now, from the memory that contains it.
 fn statement<'m>(superseded: &Superseded, memory: &'m Memory) -> &'m str {
     let (start, end) = superseded.by_statement.unwrap_or((0, memory.text.len()));
     memory.text.get(start..end).unwrap_or(&memory.text).trim()
 }
 
-/// Returns the passage of the statement that holds now.
+/// Returns the passage of the statement that is valid now.
 fn passage(superseded: &Superseded, memory: &Memory) -> Passage {
     let text = statement(superseded, memory);
     let name = memory.speaker.as_deref().or(memory.role.map(Role::as_str)).unwrap_or_default();

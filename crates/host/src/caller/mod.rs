@@ -200,8 +200,8 @@ impl Caller {
         Ok(self.found(engine).await?.project.reader())
     }
 
-    /// Returns the caller for following transcripts and commits. Following stores new content before a read-only call
-    /// is answered.
+    /// Returns the same caller, but with the right to write. Before a read-only call is answered, it is used to store
+    /// what is new in transcripts and in the repository.
     pub(crate) fn following(&self) -> WritingCaller {
         WritingCaller::of(self)
     }

@@ -75,7 +75,7 @@ pub struct Copy {
 pub struct Looked {
     /// The files of the ledger and of the call, by path.
     pub seen: Vec<Seen>,
-    /// The places of these files, from which they are read.
+    /// The data that is needed to open and read these files, by path.
     pub found: BTreeMap<String, FoundFile>,
     /// The paths that were left out.
     pub skipped: Vec<Skipped>,

@@ -86,7 +86,7 @@ async fn work_off(engine: &Engine, caller: &WritingCaller) {
             _ = writes.changed() => true,
             () = tokio::time::sleep(Duration::from_secs(LOOK)) => false,
         };
-        // If a server has had no call, it creates no files, unless hooks left references to follow.
+        // If a server has had no call, it creates no files, unless hooks wrote references to follow.
         if caller.opened_project(engine).is_none() && !has_references(engine, caller) {
             continue;
         }
@@ -181,7 +181,7 @@ pub async fn expire_stash(engine: &Engine, store: &dyn Store, scope: &Scope) -> 
     texts.map(|texts| format!("{texts} of the stash came back, which a clock that was ahead had removed"))
 }
 
-/// Returns whether hooks left references for the caller's project.
+/// Returns whether hooks wrote references for the caller's project.
 fn has_references(engine: &Engine, caller: &Caller) -> bool {
     let config = engine.config();
     let finder = project::finder(config, caller.named());

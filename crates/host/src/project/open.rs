@@ -23,7 +23,7 @@ pub struct OpenProject {
     pub repository: Option<Arc<Repository>>,
     /// The store of the project's memories. It can only be read here; see [`WritableProject`].
     pub store: Arc<dyn ReadStore>,
-    /// The records that a question may write in addition to the memories.
+    /// Stores data other than memories while a question is answered.
     pub books: Arc<dyn Bookkeeping>,
     /// The scope that covers all sessions of the project.
     pub scope: Scope,

@@ -1,4 +1,4 @@
-//! Stores a finished summary, as a version of its range and in the cache.
+//! Stores a finished summary: as a new version of the summary of its messages, and in the cache.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -39,8 +39,9 @@ pub async fn keep_as(
     }
 }
 
-/// Stores the summary as a version of its range. Returns its id, or the id of the version that another process has
-/// stored since `began`. If one of its messages no longer exists, stores nothing and returns `None`.
+/// Stores the summary as a new version of the summary of its messages. Returns its id, or the id of the version that
+/// another process has stored since `began`. If one of its messages no longer exists, stores nothing and returns
+/// `None`.
 pub async fn keep(
     engine: &Engine,
     project: &WritableProject,
@@ -55,8 +56,8 @@ pub async fn keep(
     Ok(id_of(project.store.save_version(&project.scope, new, began, engine.now()).await?))
 }
 
-/// Leaves the summary to the idle worker, which stores it as a version of its range. Returns the id that it will have.
-/// Stores nothing.
+/// Leaves the summary to the idle worker, which stores it as [`keep`] does. Returns the id that it will have. Stores
+/// nothing.
 async fn leave(
     caller: &Caller,
     project: &OpenProject,
@@ -95,7 +96,7 @@ fn id_of(saved: Saved) -> Option<String> {
     }
 }
 
-/// Returns the summary in the form in which it is stored as a version of its range.
+/// Returns the summary as a value that a store can save.
 fn version(wanted: &Wanted, made: &Made) -> Summary {
     Summary {
         session: wanted.session.clone(),

@@ -32,7 +32,7 @@ pub struct Wanted {
 /// A finished summary, which was made now or taken from the cache.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Made {
-    /// The id, if the summary is stored as a version of its range.
+    /// The id. A summary that is only cached has none.
     pub id: Option<String>,
     /// The text.
     pub text: String,

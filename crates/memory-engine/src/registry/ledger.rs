@@ -267,14 +267,15 @@ impl Ledger {
         }
     }
 
-    /// Gives what was sent for the project `from` to the project `to`.
+    /// Changes the records of requests for the project `from` into records for the project `to`.
     pub(super) fn absorb(&mut self, from: &str, to: &str) {
         for row in self.sent.values_mut().filter(|row| row.project == from) {
             to.clone_into(&mut row.project);
         }
     }
 
-    /// Removes the names of what was sent for a project, in the sessions that `is_meant` accepts.
+    /// In the records of requests for a project, in the sessions that `is_meant` accepts, removes the names of the
+    /// session, the memories and the files.
     pub(super) fn forget_names(&mut self, project: &str, is_meant: impl Fn(Option<&String>) -> bool) {
         let rows = self.sent.values_mut().filter(|row| row.project == project);
         for row in rows.filter(|row| is_meant(row.session.as_ref())) {

@@ -1,4 +1,4 @@
-//! The registry in memory: the owner's projects, the ledger of spending, and what was sent.
+//! The registry in RAM: the owner's projects, the ledger of spending, and what was sent.
 
 mod by_trait;
 mod ledger;
@@ -15,7 +15,7 @@ use tiro_base::memory::Millis;
 use tiro_base::scope::{ProjectId, Scope, TenantId};
 use tiro_store::{ProjectRow, Store};
 
-/// A handle on a registry in memory; clones share its data and the clock of its own memories.
+/// A handle on a registry in RAM; clones share its data and the clock of its own memories.
 #[derive(Clone)]
 pub struct MemoryRegistry {
     installation: Arc<Installation>,

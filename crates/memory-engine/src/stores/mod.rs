@@ -1,4 +1,4 @@
-//! The stores of installations in memory, so that a whole program can run on them.
+//! The stores of installations in RAM, so that a whole program can run on them.
 
 mod handle;
 pub(crate) mod parts;

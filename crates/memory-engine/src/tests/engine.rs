@@ -9,7 +9,7 @@ use tiro_conformance::subject::{Engine, OWNER, project};
 use tiro_sqlite::{SqliteRegistry, SqliteStore};
 use tiro_store::{Flavour, Registry, Store};
 
-/// An engine that keeps its data in memory. The folder is for backups, which are empty files.
+/// An engine that keeps its data in RAM. The folder is for backups, which are empty files.
 pub struct InMemory {
     store: MemoryStore,
     registry: MemoryRegistry,

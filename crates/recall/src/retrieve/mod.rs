@@ -73,8 +73,8 @@ pub struct Timings {
 ///
 /// From each group of kinds that `filter` admits, the search takes up to 100 candidates by words and 100 by meaning, so
 /// that no kind crowds out another. If one of the two searches fails or passes its deadline, the result is [partial],
-/// and a notice says so. Errors if a store can't be read after these searches. Also errors if one search failed and the
-/// other found nothing, because it is unknown then whether there is an answer.
+/// and a notice says so. Errors if a store can't be read after these searches. Also returns an error if one search
+/// failed and the other found nothing, because it is unknown then whether there is an answer.
 pub async fn search(
     stores: &[(&dyn ReadStore, &Scope)],
     encoders: &Encoders<'_>,

@@ -1,7 +1,8 @@
-//! Orders the memories that a search found, so that a memory that still holds comes before a memory that it replaced.
+//! Orders the memories that a search found, so that a memory that is still valid comes before a memory that it
+//! replaced.
 //!
 //! If a question asks about the past, both come in the order of time. In both cases, a caller can tell which memories
-//! are superseded, and by which memories. If the search found only the replaced memory, the memory that holds now is
+//! are superseded, and by which memories. If the search found only the replaced memory, the memory that is valid now is
 //! added before it.
 
 use std::collections::HashMap;
@@ -148,8 +149,8 @@ pub fn current_first(
 }
 
 /// If the question asks for a value, returns those of `keys` whose statement of this value was replaced by a statement
-/// in another of `keys`. Each comes with the memory that holds now. For each person, the latest answer holds.
-/// `replaced` contains the statements in `keys`.
+/// in another of `keys`. Each comes with the memory that is valid now. For each person, the latest answer is the valid
+/// one. `replaced` contains the statements in `keys`.
 pub fn outdated(replaced: &Replacements, query: &str, keys: &[MemoryKey]) -> Vec<Superseded> {
     let questions = Question::read(query);
     let of = |key: &MemoryKey| {
@@ -188,7 +189,7 @@ fn told(statement: Statement) -> Told {
     Told { memory, time, voice, stated: Stated { start, end, value, about: About::parse(&words) } }
 }
 
-/// Moves the memory that holds now directly before the first memory that it replaced. If `by_time` is true, memories
+/// Moves the memory that is valid now directly before the first memory that it replaced. If `by_time` is true, memories
 /// about the same thing instead exchange their positions, so that they are in the order of time. The position of a
 /// memory that does not move changes only by the number of memories that were moved in front of it.
 fn arranged(ranked: Vec<Ranked>, hits: &SupersededHits, by_time: bool) -> Vec<Ranked> {

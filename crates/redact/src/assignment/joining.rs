@@ -117,8 +117,8 @@ fn after_quotes(text: &[u8], mut at: usize) -> Option<(usize, bool)> {
     Some((at, quoted))
 }
 
-/// Returns the joint of a value that follows the punctuation at `at`. Returns `Some(None)` if that punctuation
-/// doesn't join a value, and `None` if there is no punctuation at `at`.
+/// Returns how the punctuation at `at` joins a name to a value, and where the value begins. Returns `Some(None)` if
+/// that punctuation doesn't join a value, and `None` if there is no punctuation at `at`.
 fn by_punctuation(
     text: &[u8],
     name: usize,
@@ -184,8 +184,8 @@ fn part(text: &[u8], name: usize, at: usize) -> Option<usize> {
     None
 }
 
-/// Returns the joint of a value that is separated from its name only by spaces. The name ends at `named`, and the
-/// value begins at `at`.
+/// Returns how a name is joined to a value if only spaces separate the two, and where the value begins. The name ends
+/// at `named`, and the spaces end at `at`.
 fn by_space(
     text: &[u8],
     word: usize,
@@ -379,8 +379,8 @@ fn spaces(text: &[u8], at: usize) -> usize {
     text.get(at..).unwrap_or_default().iter().take(40).take_while(|b| matches!(b, b' ' | b'\t')).count()
 }
 
-/// Returns where the value begins after a joint that ends at `at`. The value begins after the spaces there, or on the
-/// next line if that line begins with a quote.
+/// Returns where a value begins. The signs or words that join the value to its name end at `at`. The value begins after
+/// the spaces there, or on the next line if that line begins with a quote.
 fn margin(text: &[u8], at: usize) -> usize {
     let mut next = at + spaces(text, at);
     while text.get(next) == Some(&b'*') {

@@ -76,8 +76,8 @@ pub(super) fn is_in(words: &[&[u8]], word: &[u8]) -> bool {
     words.contains(&word)
 }
 
-/// Returns the end of the name whose word for a secret ends at `end`. Returns `None` if the rest of the name shows that
-/// it is not the name of a secret.
+/// Returns the end of a name that contains a word for a secret, such as `password`. The word ends at `end`. Returns
+/// `None` if the rest of the name shows that it is not the name of a secret.
 pub(super) fn after_suffix(text: &[u8], end: usize) -> Option<usize> {
     let suffix = text[end..].iter().take(33).take_while(|b| is_word(**b) || **b == b'-').count();
     if suffix == 0 {

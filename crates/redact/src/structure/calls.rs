@@ -103,8 +103,8 @@ fn is_address(value: &[u8]) -> bool {
         })
 }
 
-/// Returns the strings among the arguments that begin at `at`. The arguments end at the closing bracket, a semicolon,
-/// or the end of the line.
+/// Returns the strings among the arguments of a call. The arguments begin at `at`, and end at the closing bracket, a
+/// semicolon, or the end of the line.
 fn strings(text: &[u8], at: usize) -> Vec<Range<usize>> {
     let limit = text.len().min(at + ARGUMENTS);
     let (mut found, mut depth, mut at) = (Vec::new(), 1, at);

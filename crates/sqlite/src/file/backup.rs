@@ -23,7 +23,7 @@ impl SqliteStore {
     ///
     /// Returns the damage that was found. The copy has the same damage, but damaged memories are not restored from it.
     ///
-    /// Errors if `target` exists. Also errors if the store is so damaged that a copy could not be restored.
+    /// Errors if `target` exists. Also returns an error if the store is so damaged that a copy could not be restored.
     pub async fn back_up(&self, scope: &Scope, target: &Path) -> error::Result<Damage> {
         self.admit(scope)?;
         let (store, scope, target) = (self.clone(), scope.clone(), target.to_owned());

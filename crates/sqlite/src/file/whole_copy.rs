@@ -130,7 +130,8 @@ fn open(path: &Path) -> Result<Connection> {
     connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
 }
 
-/// Errors with [`Kind::BadInput`] if the file defines something that SQLite runs and that no store has.
+/// Errors with [`Kind::BadInput`] unless the file defines the same triggers, views and virtual tables as a new store.
+/// Otherwise, SQLite would run what the file defines.
 fn refuse_code(connection: &Connection, flavour: Flavour) -> Result<()> {
     let defined = |connection: &Connection| -> Result<Vec<(String, String)>> {
         let mut statement = connection.prepare(

@@ -395,8 +395,8 @@ impl BackupReader {
     }
 }
 
-/// Reads a memory, and lowers its provenance to the most trusted one that its speaker allows. Returns `None` if the
-/// memory is not valid.
+/// Reads a memory. If the memory's kind and speaker can't have so trusted a provenance (`at_best`), the provenance is
+/// lowered to the most trusted one that they can have. Returns `None` if the memory is not valid.
 fn believable(row: &Row<'_>) -> rusqlite::Result<Option<Memory>> {
     let Ok(mut memory) = crate::read::memories::memory(row) else { return Ok(None) };
     let has_session = row.get_ref(5)?.as_str().is_ok();

@@ -205,7 +205,8 @@ fn remove_some(connection: &Connection, scope: &Scope) -> Result<(Forgotten, boo
     Ok((seen, rows.len() < REMOVED_AT_ONCE))
 }
 
-/// Removes one forgotten memory, and records its id as purged. `own` is the part that contains the operations.
+/// Removes one forgotten memory, and records its id as purged. `own` is the part with the reader's own data, such as
+/// the operations.
 fn remove(connection: &Connection, own: &str, row: &SelectedRow) -> Result<()> {
     connection
         .prepare_cached(

@@ -36,8 +36,8 @@ pub struct SqliteRegistry {
 impl SqliteRegistry {
     /// Opens `owner.db` in the data directory. Creates the file and the directory if they are missing.
     ///
-    /// Errors in the same cases as [`SqliteStore::open`] and [`private::data_dir`]. Also errors with [`Kind::Store`] if
-    /// `owner.db` has lost its content: it is an empty file although there are stores of projects.
+    /// Errors in the same cases as [`SqliteStore::open`] and [`private::data_dir`]. Also returns an error with
+    /// [`Kind::Store`] if `owner.db` has lost its content: it is an empty file although there are stores of projects.
     pub fn open(data_dir: &Path, owner: &TenantId) -> Result<SqliteRegistry> {
         private::data_dir(data_dir)?;
         let path = data_dir.join("owner.db");

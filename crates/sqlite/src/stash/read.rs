@@ -125,7 +125,7 @@ impl SqliteStore {
     }
 }
 
-/// Returns the memories of the session that are in the stash, ordered by key.
+/// Returns the stashed memories of the session, ordered by key.
 pub(crate) fn stashed_of(connection: &Connection, scope: &Scope, session: i64) -> Result<Vec<StashedPlace>> {
     let mut statement = connection.prepare_cached(
         "SELECT m.seq, m.ordinal, s.is_held_out FROM stashed s CROSS JOIN memories m ON m.seq = s.memory

@@ -65,7 +65,8 @@ pub enum Next {
     Wait,
     /// It may be taken.
     Take,
-    /// The entry counts as failed, because the process that made the last allowed try died.
+    /// The entry counts as failed: no more tries are allowed, and the process of the last try did not finish it in
+    /// time.
     GiveUp,
 }
 

@@ -1,4 +1,4 @@
-//! Writes that a question may make besides the memories.
+//! Writes that are allowed while a question is answered.
 
 use async_trait::async_trait;
 
@@ -8,8 +8,8 @@ use tiro_base::memory::Millis;
 use tiro_base::scope::{Scope, SessionId};
 use tiro_base::thread::ContentHash;
 
-/// Writes that a question may make besides the memories: cached answers and counts, leases, attempts that were paid
-/// for, records of contexts, and work for later. None of these writes changes what another question finds.
+/// Stores data other than memories while a question is answered: cached answers and counts, leases, attempts that were
+/// paid for, records of contexts, and work for later. None of these writes changes what another question finds.
 #[async_trait]
 pub trait Bookkeeping: Send + Sync {
     /// Stores embeddings under keys, and replaces embeddings with the same keys. If the owner has more than 20,000

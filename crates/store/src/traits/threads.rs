@@ -40,9 +40,10 @@ pub trait ReadThreads: Send + Sync {
     /// of this session are returned.
     async fn threads(&self, scope: &Scope, session: Option<&SessionId>) -> Result<Vec<ThreadRow>>;
 
-    /// Returns the last `limit` exchanges of the thread's session with other assistants that were recorded after the
-    /// thread's last turn, the earliest first. The order is the order of recording, so wrong clocks have no influence.
-    /// An exchange is left out if its question or its answer was forgotten.
+    /// Returns exchanges that the thread's session had with other assistants. Only exchanges that were recorded after
+    /// the thread's last turn are considered, and the last `limit` of them are returned, the earliest first. The order
+    /// is the order of recording, so wrong clocks have no influence. An exchange is left out if its question or its
+    /// answer was forgotten.
     async fn other_exchanges(&self, scope: &Scope, name: &ThreadName, limit: usize) -> Result<Vec<Exchange>>;
 
     /// Returns the numbers of tokens of the contents with these hashes. Contents without a stored count are left out.

@@ -122,7 +122,7 @@ pub struct ReplacementQuery {
     pub memories: Vec<MemoryKey>,
     /// Whether the statements in the memories are returned and compared, too.
     pub with_statements: bool,
-    /// Whether the memories that hold now are returned.
+    /// Whether the memories that are valid now are returned.
     pub with_holding: bool,
 }
 
@@ -134,18 +134,18 @@ pub struct Replacements {
     pub stand_ins: Vec<(MemoryKey, (MemoryKey, ChunkKey))>,
     /// The memories of the query that a later living memory of the scope replaced, followed by the replacing commits
     /// that were replaced in the same way. The memories are in the order of the query. Each entry names the memory that
-    /// holds now. A memory is listed once for each replaced statement. If the whole memory was replaced by request, it
-    /// is listed once.
+    /// is valid now. A memory is listed once for each replaced statement. If the whole memory was replaced by request,
+    /// it is listed once.
     pub superseded: Vec<Superseded>,
     /// The living statements of the scope that stand in the memories of the query or in the replacing commits, in the
     /// order of these memories; empty if statements weren't requested.
     pub statements: Vec<Statement>,
     /// The memories with the statements in `statements`, each once.
     pub stating: Vec<Memory>,
-    /// The memories that hold now in place of superseded memories, each once; empty if they weren't requested.
+    /// The memories that are valid now in place of superseded memories, each once; empty if they weren't requested.
     pub holding: Vec<Memory>,
-    /// The data that ranking needs about the replacing commits and about the memories that hold now, ordered by key.
-    /// Memories that are not living or not in the scope are left out.
+    /// The data that ranking needs about the replacing commits and about the memories that are valid now, ordered by
+    /// key. Memories that are not living or not in the scope are left out.
     pub places: Vec<Neighbour>,
 }
 

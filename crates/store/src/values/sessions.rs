@@ -170,7 +170,7 @@ pub struct ContextParts {
     pub important: Vec<Memory>,
     /// The living facts and decisions of the session, the latest first.
     pub facts: Vec<Memory>,
-    /// The memories of the session that are in the stash, ordered by key.
+    /// The stashed memories of the session, ordered by key.
     pub stashed: Vec<StashedPlace>,
     /// How many chunks of the owner, in all sessions, have no embedding yet.
     pub pending: usize,

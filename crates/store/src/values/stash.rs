@@ -177,7 +177,7 @@ pub struct ShownLine {
     pub heading_tokens: i64,
 }
 
-/// A memory of a session that is in the stash.
+/// A stashed memory of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StashedPlace {
     /// The memory.

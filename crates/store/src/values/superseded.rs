@@ -47,19 +47,19 @@ pub struct Superseded {
     pub statement: Option<(usize, usize)>,
     /// The words that say what the replaced value belongs to; `None` if the whole memory is replaced.
     pub words: Option<String>,
-    /// The id of the memory that holds now.
+    /// The id of the later memory.
     pub by: MemoryId,
-    /// The key of that memory.
+    /// The key of the later memory.
     pub by_key: MemoryKey,
-    /// When that memory was made.
+    /// When the later memory was made.
     pub by_time: Millis,
-    /// The session of that memory.
+    /// The session of the later memory.
     pub by_session: Option<SessionId>,
-    /// The ordinal of the memory that holds now, in its session.
+    /// The ordinal of the later memory in its session.
     pub by_ordinal: Option<i64>,
-    /// The range of bytes that the new statement takes in the text of the memory that holds now; `None` if the
-    /// statement is the whole text.
+    /// The range of bytes that the new statement takes in the text of the later memory; `None` if the statement is the
+    /// whole text.
     pub by_statement: Option<(usize, usize)>,
-    /// The chunk with the new statement; `None` if the memory that holds now has no chunk.
+    /// The chunk with the new statement; `None` if the later memory has no chunk.
     pub by_chunk: Option<ChunkKey>,
 }

@@ -96,7 +96,7 @@ fn phrases(query: &str) -> Vec<String> {
     phrases
 }
 
-/// Returns the form without joints of an identifier whose parts are joined by hyphens or underscores: `nocolor` for
+/// Returns an identifier in lower case and without the hyphens or underscores between its parts: `nocolor` for
 /// `NO_COLOR`. The index stores this form too.
 fn joined(identifier: &str) -> Option<String> {
     let is_joint = |c: char| c == '-' || c == '_';

@@ -230,8 +230,8 @@ async fn undo(
 
 /// Returns the memories to forget, by store.
 ///
-/// Errors with [`BadInput`](tiro_base::error::Kind::BadInput) unless exactly one selector is given. Also errors if a call
-/// that isn't a purge selects memories of both stores.
+/// Errors with [`BadInput`](tiro_base::error::Kind::BadInput) unless exactly one selector is given. Also returns this
+/// error if a call that isn't a purge selects memories of both stores.
 async fn select<'a>(
     engine: &Engine,
     caller: &Caller,

@@ -1,9 +1,9 @@
 //! Makes the summary of a range of messages. It reads the messages, asks a model or chooses sentences, and stores the
 //! result.
 //!
-//! A summary of the usual length and without a focus is stored as a version of its range. Any other summary is only
-//! cached. Both kinds are found by a hash of their messages, so a summary is never used after one of its messages was
-//! forgotten or changed.
+//! A summary of the usual length and without a focus is stored as a new version of the summary of its messages. Any
+//! other summary is only cached. Both kinds are found by a hash of their messages, so a summary is never used after one
+//! of its messages was forgotten or changed.
 
 mod alone;
 

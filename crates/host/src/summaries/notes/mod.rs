@@ -120,7 +120,7 @@ async fn unnoted(known: &Known<'_>) -> Result<Option<Unnoted>> {
 pub struct NewFacts {
     /// The facts, the latest first.
     pub facts: Vec<Memory>,
-    /// Stored facts that no longer hold.
+    /// Stored facts that are no longer valid.
     pub taken_back: HashSet<MemoryId>,
     /// Whether there are messages from which facts were not extracted yet.
     pub is_behind: bool,

@@ -1,5 +1,5 @@
-//! Compares random calls on SQLite with the same calls on the engine in memory, which is the model: both give the same
-//! answers, and after each call everything that can be read is the same.
+//! Compares random calls on SQLite with the same calls on the engine of this crate, which is the model: both give the
+//! same answers, and after each call everything that can be read is the same.
 //!
 //! Keys are opaque, so answers are compared by the ids of memories. Where the engines may differ, because the docs
 //! leave it open, nothing is compared: the numbers of versions, and the scores of searches once something was forgotten

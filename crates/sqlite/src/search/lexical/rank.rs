@@ -22,10 +22,10 @@ pub(crate) fn weight(all: i64, with: i64) -> f64 {
     if weight > 0.0 { weight } else { LEAST_WEIGHT }
 }
 
-/// Returns the call of the ranking function for a query. If `words` is `None`, FTS5's own function is called.
-/// Otherwise, `words` has, for each word of the query in order, the number that identifies the word, and the weight of
-/// the word. A word with the weight 0 is skipped. If several words have the same number, only one word counts. Numbers
-/// are at most 63.
+/// Returns the SQL expression that calls the ranking function for a query. If `words` is `None`, it calls FTS5's own
+/// function. Otherwise, `words` has, for each word of the query in order, the number that identifies the word, and the
+/// weight of the word. A word with the weight 0 is skipped. If several words have the same number, only one word
+/// counts. Numbers are at most 63.
 pub(super) fn by(words: Option<&[(usize, f64)]>) -> String {
     match words {
         None => format!("bm25({})", COLUMNS.map(|weight| weight.to_string()).join(", ")),

@@ -140,7 +140,7 @@ fn named(word: &str, after: &str, has_items: bool) -> Option<Header> {
     Some(Header { label: shortened(label.trim_end()), has_items })
 }
 
-/// Returns the label of an implementation in Rust. `after` is the code after the word `impl`.
+/// Returns the label of a Rust `impl` block. `after` is the code after the word `impl`.
 fn implementation(after: &str) -> String {
     let after = after.trim_start();
     let after = if after.starts_with('<') { after_angles(after) } else { after };

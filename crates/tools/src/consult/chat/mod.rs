@@ -127,8 +127,8 @@ pub struct Output {
     quoted: String,
 }
 
-/// The maximum number of tokens of an answer in addition to the assistant's words: the line before it, its marks, and
-/// the receipt.
+/// The maximum number of tokens of an answer in addition to the assistant's words: the line before these words, the
+/// marks around them, and the receipt.
 const RECEIPT_TOKENS: usize = 150;
 
 /// The maximum number of tokens of a model's name in the line before the answer. Arbitrary.
