@@ -7,7 +7,7 @@
 //! - errors: [`error`]; marks around retrieved text that show that it is data: [`envelope`]
 //! - values: [`times`], [`money`], [`budget`] (tokens), [`humanize`] (numbers in words)
 //! - files and folders: [`mod@file`]; files and folders that only this user can access: [`private`]
-//! - bytes that become text: [`encoding`]; work on several threads: [`parallel`]
+//! - bytes that become text: [`encoding`]; work on several threads: [`parallel`]; how futures are compiled: [`futures`]
 //!
 //! This crate never opens a store, a repository, a connection or a configuration. The crate has no rules of redaction:
 //! the program sets the function that removes secrets from errors ([`error::redact_by`]).
@@ -15,19 +15,13 @@
 //! Invariants: an error shows only Tiro's own words, on one line; an id depends only on what it names; the present time
 //! (`now`) is always an argument.
 
-/// Makes an `async fn` return its future in a box.
-///
-/// Rust compiles the code of a future where it is awaited, so the code of an operation is compiled again in each crate
-/// that calls the operation. A boxed future is compiled once, in the crate of its function. The functions that do the
-/// whole of a call are boxed: those of tools that other crates await, and the largest of the host.
-pub use async_recursion::async_recursion as boxed;
-
 pub mod budget;
 pub mod encoding;
 pub mod envelope;
 pub mod error;
 pub mod file;
 pub mod filter;
+pub mod futures;
 pub mod humanize;
 pub mod memory;
 pub mod money;

@@ -44,7 +44,7 @@ const ROWS: &[&[&str]] = &[
     &["blocks"],
     &[
         "budget", "encoding", "envelope", "filter", "memory", "scope", "redact", "error", "file", "humanize",
-        "lossy", "money", "parallel", "thread", "times", "tuning", "words",
+        "futures", "lossy", "money", "parallel", "thread", "times", "tuning", "words",
     ],
 ];
 

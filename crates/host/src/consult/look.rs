@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use super::receipt::Skipped;
 use crate::project::OpenProject;
-use tiro_base::boxed;
 use tiro_base::error::{Error, Kind, Result};
+use tiro_base::futures::boxed;
 use tiro_base::humanize::{counted, some};
 use tiro_base::parallel::{beside, on_all_cores};
 use tiro_base::thread::{ContentHash, FilePlace, LedgerEntry, Stat, Thread, ThreadName};

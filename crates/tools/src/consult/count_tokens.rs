@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::chat;
 use super::preview::NO_MESSAGE;
-use tiro_base::boxed;
 use tiro_base::error::{Error, Result};
+use tiro_base::futures::boxed;
 use tiro_base::humanize::{counted, thousands};
 use tiro_base::money::Money;
 use tiro_host::ask;

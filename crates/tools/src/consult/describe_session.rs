@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use tiro_base::boxed;
 use tiro_base::envelope;
 use tiro_base::error::{Result, quoted};
+use tiro_base::futures::boxed;
 use tiro_base::humanize::{counted, thousands};
 use tiro_base::money::Money;
 use tiro_base::thread::FilePlace;

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::chat::{Args, assistant, functions, question};
-use tiro_base::boxed;
 use tiro_base::envelope::name;
 use tiro_base::error::Result;
 use tiro_base::humanize::{counted, thousands};
@@ -83,7 +82,6 @@ pub struct File {
 }
 
 /// Prepares the question of `args` to the assistant `called`. `allowed` are the files of secrets that the user allows.
-#[boxed]
 pub async fn run(
     engine: &Arc<Engine>,
     caller: &Caller,

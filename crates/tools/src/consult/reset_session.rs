@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use tiro_base::boxed;
 use tiro_base::error::Result;
+use tiro_base::futures::boxed;
 use tiro_base::humanize::counted;
 use tiro_base::thread::ThreadName;
 use tiro_host::caller::WritingCaller;

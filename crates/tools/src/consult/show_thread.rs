@@ -3,7 +3,6 @@
 use serde::Serialize;
 
 use super::describe_session::{self, Described};
-use tiro_base::boxed;
 use tiro_base::error::{Kind, Result};
 use tiro_base::humanize::thousands;
 use tiro_base::memory::MemoryId;
@@ -63,7 +62,6 @@ pub fn parse(id: &str) -> Option<(&str, &str)> {
 /// Shows the thread.
 ///
 /// Errors with [`Kind::NotFound`] if there is no such thread.
-#[boxed]
 pub async fn run(engine: &Engine, caller: &Caller, session: &str, assistant: &str) -> Result<Output> {
     let project = caller.project(engine).await?;
     let session = session_id(&project.redactor, "session", session)?;

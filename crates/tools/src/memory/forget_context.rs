@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::common;
 use crate::memory::search_project_memory as search;
-use tiro_base::boxed;
 use tiro_base::envelope;
 use tiro_base::error::{Error, Result};
 use tiro_base::filter::Filter;
@@ -128,7 +127,6 @@ struct Selected<'a> {
 }
 
 /// Forgets, undoes or purges. The change is durable when the call returns.
-#[boxed]
 pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<Output> {
     let project = caller.writable_project(engine).await?;
     let owners = &engine.installation().await?.registry;

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::common;
 use crate::memory::show;
-use tiro_base::boxed;
 use tiro_base::envelope;
 use tiro_base::error::{Error, Result, partial, quoted};
+use tiro_base::futures::boxed;
 use tiro_base::humanize::counted;
 use tiro_base::scope::SessionId;
 use tiro_base::times;

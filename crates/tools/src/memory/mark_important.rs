@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::common;
-use tiro_base::boxed;
 use tiro_base::error::{Error, Result};
+use tiro_base::futures::boxed;
 use tiro_base::humanize;
 use tiro_base::memory::MemoryId;
 use tiro_host::caller::{Caller, WritingCaller};

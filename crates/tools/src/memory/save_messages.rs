@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::common;
-use tiro_base::boxed;
 use tiro_base::error::{Error, Result, quoted};
+use tiro_base::futures::boxed;
 use tiro_base::humanize::{self, counted};
 use tiro_base::memory::{Draft, Identity, Kind, Millis, Provenance, Role};
 use tiro_base::times;

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::common;
-use tiro_base::boxed;
 use tiro_base::error::{Error, Result, quoted};
+use tiro_base::futures::boxed;
 use tiro_base::humanize;
 use tiro_base::memory::{Draft, Identity, Kind, MemoryId, Provenance};
 use tiro_base::scope::{Scope, SessionId};

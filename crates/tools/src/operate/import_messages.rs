@@ -11,7 +11,6 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::common;
-use tiro_base::boxed;
 use tiro_base::error::{Error, Result, quoted};
 use tiro_base::humanize::{self, counted};
 use tiro_base::memory::{Draft, Identity, Kind, LONGEST_TEXT, Millis, Provenance};
@@ -85,7 +84,6 @@ struct Conversation {
 }
 
 /// Reads the conversations and stores their messages.
-#[boxed]
 pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<Output> {
     let project = caller.begin_project(engine).await?;
     let mut output = Output::default();

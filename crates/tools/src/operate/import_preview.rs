@@ -9,7 +9,6 @@ use serde::Serialize;
 
 use super::import_git;
 use crate::common;
-use tiro_base::boxed;
 use tiro_base::error::{Error, Result};
 use tiro_base::humanize::{self, counted};
 use tiro_capture::clients::transcripts::{self, Line, Lines};
@@ -87,7 +86,6 @@ pub struct Sessions {
 /// summaries.
 ///
 /// Errors in the same cases as the import.
-#[boxed]
 pub async fn commits(engine: &Engine, caller: &Caller, args: import_git::Args) -> Result<Commits> {
     let seen = caller.look(engine).await?;
     let Some(repository) = seen.repository.clone() else {
@@ -165,7 +163,6 @@ async fn without_summary(project: &OpenProject, limit: usize) -> Result<Vec<(Sha
 }
 
 /// Reports how many entries of a client's sessions would be imported.
-#[boxed]
 pub async fn sessions(engine: &Engine, caller: &Caller, args: sessions::Args) -> Result<Sessions> {
     let seen = caller.look(engine).await?;
     let mut output = Sessions { dry_run: true, ..Sessions::default() };

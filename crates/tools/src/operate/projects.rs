@@ -6,7 +6,6 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::operate::backup;
-use tiro_base::boxed;
 use tiro_base::envelope;
 use tiro_base::error::{Error, Kind, Result, quoted};
 use tiro_base::file::{path_of, text_of};
@@ -72,7 +71,6 @@ pub struct Merged {
 }
 
 /// Returns every project of the owner, ordered by name.
-#[boxed]
 pub async fn list(engine: &Engine) -> Result<Listed> {
     let rows = engine.installation().await?.registry.all().await?;
     let project = |row: ProjectRow| Project {
@@ -90,7 +88,6 @@ pub async fn list(engine: &Engine) -> Result<Listed> {
 ///
 /// If `forget_others` is true, the project's other places are removed from the registry, because the project was moved.
 /// Errors if the project or the directory does not exist.
-#[boxed]
 pub async fn link(
     engine: &Engine,
     caller: &Caller,
@@ -198,7 +195,6 @@ pub struct Remembered {
 /// contain it, and the references that hooks left for it. With `dry_run`, only reports what would be removed.
 ///
 /// Memories that were stored for all projects stay. The repository's post-commit hook and the work tree stay, too.
-#[boxed]
 pub async fn remove(engine: &Engine, caller: &Caller, which: &str, dry_run: bool) -> Result<Removed> {
     let row = find(engine, which).await?;
     let folder = row.file.parent().map(Path::to_owned).unwrap_or_default();

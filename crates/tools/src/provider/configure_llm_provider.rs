@@ -16,8 +16,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::provider::providers;
-use tiro_base::boxed;
 use tiro_base::error::{Error, Result};
+use tiro_base::futures::boxed;
 use tiro_host::caller::Caller;
 use tiro_host::config::{self, Change, Configured, Options, Use};
 use tiro_host::engine::Engine;

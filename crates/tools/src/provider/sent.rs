@@ -6,7 +6,6 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use super::providers::{configured_name, read};
-use tiro_base::boxed;
 use tiro_base::envelope::{name, one_line};
 use tiro_base::error::{Error, Result};
 use tiro_base::humanize::{counted, thousands};
@@ -94,7 +93,6 @@ pub struct Sent {
 /// Lists the requests. Sends and changes nothing.
 ///
 /// Errors with [`Kind::BadInput`](tiro_base::error::Kind::BadInput) if `since` is not a time or `limit` is 0.
-#[boxed]
 pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     let limit = args.limit.unwrap_or(LISTED);
     if limit == 0 {

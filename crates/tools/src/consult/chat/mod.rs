@@ -13,7 +13,6 @@ use serde_json::{Map, Value};
 use super::functions::search_memory;
 use crate::common::{self, tool::Progress};
 use crate::{About, Answer, Hints, Tool};
-use tiro_base::boxed;
 use tiro_base::envelope::escape;
 use tiro_base::error::{Error, Result, partial};
 use tiro_base::thread::ThreadName;
@@ -236,7 +235,6 @@ fn tool(
 
 /// Asks the assistant, and waits until it has answered. `allowed` are the files of secrets that the user allows on the
 /// terminal. `listener` gets the events of the call.
-#[boxed]
 pub async fn ask(
     engine: &Arc<Engine>,
     caller: &Arc<WritingCaller>,
@@ -265,7 +263,6 @@ pub(super) fn functions(engine: &Arc<Engine>, caller: &Caller, assistant: &Confi
 }
 
 /// Asks the assistant, and waits for its answer for a while.
-#[boxed]
 pub async fn run(
     engine: &Arc<Engine>,
     caller: &Arc<WritingCaller>,

@@ -9,7 +9,6 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use tiro_base::boxed;
 use tiro_base::error::Result;
 use tiro_base::humanize::{self, counted};
 use tiro_base::memory::{Draft, Identity, LONGEST_TEXT, MemoryId, Millis, Provenance, Work};
@@ -55,7 +54,6 @@ pub const LACKS: [&str; 4] = [
 ];
 
 /// Copies the project's store to `file`. Other processes may read and write the store during the copy.
-#[boxed]
 pub async fn back_up(engine: &Engine, caller: &WritingCaller, file: PathBuf) -> Result<Backup> {
     let project = caller.writable_project(engine).await?;
     let damage = project.store.back_up(&project.scope, &file).await?;

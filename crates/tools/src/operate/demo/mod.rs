@@ -22,7 +22,6 @@ use crate::memory::search_project_memory as search;
 use crate::memory::search_project_memory::Hit;
 use crate::operate::{import_git, index};
 use crate::provider::model;
-use tiro_base::boxed;
 use tiro_base::error::{Kind, Result, quoted};
 use tiro_base::filter::Filter;
 use tiro_base::humanize::counted;
@@ -109,7 +108,6 @@ pub struct Answer {
 
 /// Runs the demonstration. Calls `on_step` with each step when the step ends. Calls `progress` while the model is
 /// installed.
-#[boxed]
 pub async fn run(
     engine: &Engine,
     caller: &WritingCaller,

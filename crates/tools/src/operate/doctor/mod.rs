@@ -10,7 +10,6 @@ use serde::Serialize;
 
 use crate::common;
 use crate::operate::init;
-use tiro_base::boxed;
 use tiro_base::envelope;
 use tiro_base::error::{Error, Kind, Result, cleaned};
 use tiro_base::humanize::{self, counted};
@@ -55,7 +54,6 @@ pub struct Finding {
 const PROBE_BYTES: usize = 64 << 10;
 
 /// Runs every check. Reads the whole store and changes nothing.
-#[boxed]
 pub async fn run(engine: &Engine, caller: &Caller) -> Result<Output> {
     let mut findings = vec![configuration(engine), data_directory(engine), surroundings::disk(engine)];
     findings.extend(providers(engine));

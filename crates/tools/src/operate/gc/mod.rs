@@ -12,7 +12,6 @@ mod leftovers;
 
 use serde::Serialize;
 
-use tiro_base::boxed;
 use tiro_base::error::{Error, Result};
 use tiro_base::humanize::{counted, thousands};
 use tiro_base::memory::Millis;
@@ -93,7 +92,6 @@ pub struct ForgottenSession {
 }
 
 /// Deletes expired entries from the project's store and the owner's. Errors if `sessions_after_days` is 0.
-#[boxed]
 pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<Output> {
     if args.sessions_after_days == Some(0) {
         return Err(Error::bad_input("sessions can't be forgotten after 0 days").hint("give at least 1"));

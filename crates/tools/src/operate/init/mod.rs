@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use tiro_base::boxed;
 use tiro_base::error::{Error, Kind, Result, quoted};
 use tiro_base::file::path_of;
 use tiro_base::humanize::counted;
@@ -107,7 +106,6 @@ pub struct Output {
 /// # Errors
 ///
 /// Errors with [`Kind::BadInput`] if `scope` captures only this project and the working directory is not in a project.
-#[boxed]
 pub async fn prepare(
     engine: &Engine,
     caller: &Caller,
@@ -195,7 +193,6 @@ pub fn additional_servers(engine: &Engine, prepared: &Prepared) -> Result<Vec<cl
 }
 
 /// Records that the user chose the project, if only chosen projects are captured.
-#[boxed]
 pub async fn choose_project(engine: &Engine, caller: &WritingCaller, prepared: &Prepared) -> Result<()> {
     if prepared.scope == Scope::Project && prepared.project.is_some() {
         let project = caller.begin_project(engine).await?;
@@ -208,7 +205,6 @@ pub async fn choose_project(engine: &Engine, caller: &WritingCaller, prepared: &
 /// contain or that were made while the project was not captured. `tiro import git` stores those commits.
 ///
 /// Errors if the project's store can't be opened or written.
-#[boxed]
 pub async fn follow_commits(engine: &Engine, caller: &WritingCaller, prepared: &Prepared) -> Result<()> {
     if prepared.project.is_none() {
         return Ok(());
@@ -234,7 +230,6 @@ pub struct Others {
 }
 
 /// Returns the setup of other projects.
-#[boxed]
 pub async fn others(engine: &Engine, caller: &Caller) -> Result<Others> {
     let mut hooks = clients::hooks(&record(engine), &repositories(engine, caller).await)?;
     let here = caller.look(engine).await.ok();
@@ -253,7 +248,6 @@ pub async fn others(engine: &Engine, caller: &Caller) -> Result<Others> {
 
 /// Removes everything that setup ever wrote, except the parts that `others` need. The hooks in `others` stay. The
 /// clients stay set up if other projects are chosen to be captured.
-#[boxed]
 pub async fn remove(engine: &Engine, caller: &Caller, others: &Others) -> Result<Removed> {
     let data_dir = &engine.config().data_dir;
     let keep = clients::Keep { clients: !others.projects.is_empty(), hooks: others.hooks.clone() };
@@ -272,13 +266,11 @@ pub async fn remove(engine: &Engine, caller: &Caller, others: &Others) -> Result
 }
 
 /// Returns findings about files that setup changed and that no longer exist.
-#[boxed]
 pub async fn lost(engine: &Engine, caller: &Caller) -> Result<Vec<clients::Finding>> {
     clients::lost(&record(engine), &repositories(engine, caller).await)
 }
 
 /// Returns the programs that our entries start, in the files of the clients and in the hooks of all known repositories.
-#[boxed]
 pub async fn written(engine: &Engine, caller: &Caller) -> Result<Vec<clients::ConfiguredProgram>> {
     Ok(clients::written(
         known_clients(engine.config().clients.as_ref())?,
@@ -287,7 +279,6 @@ pub async fn written(engine: &Engine, caller: &Caller) -> Result<Vec<clients::Co
 }
 
 /// Returns whether only one thing would change in the file at `path`: `program` would be started by another path.
-#[boxed]
 pub async fn differs_by_path(engine: &Engine, caller: &Caller, path: &Path, program: &Path) -> bool {
     let project = caller.look(engine).await.ok();
     let repository = project.as_ref().and_then(|project| project.repository.as_deref());
@@ -298,7 +289,6 @@ pub async fn differs_by_path(engine: &Engine, caller: &Caller, path: &Path, prog
 }
 
 /// Returns whether the record of setup contains the hook at `path`.
-#[boxed]
 pub async fn wrote_hook(engine: &Engine, caller: &Caller, path: &Path) -> bool {
     let hooks = clients::hooks(&record(engine), &repositories(engine, caller).await);
     hooks.is_ok_and(|hooks| hooks.iter().any(|hook| hook == path))

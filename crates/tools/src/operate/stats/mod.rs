@@ -5,7 +5,6 @@ mod threads;
 use serde::Serialize;
 
 use crate::provider::spending;
-use tiro_base::boxed;
 use tiro_base::envelope;
 use tiro_base::error::Result;
 use tiro_base::memory::Level as SummaryLevel;
@@ -185,7 +184,6 @@ pub struct KindCount {
 }
 
 /// Returns the counts and changes nothing. Loads the embedding model to report its vector space.
-#[boxed]
 pub async fn run(engine: &Engine, caller: &Caller) -> Result<Output> {
     let project = caller.project(engine).await?;
     let owners = &engine.installation().await?.registry;

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use crate::provider::spending::{Day, days};
-use tiro_base::boxed;
 use tiro_base::error::{Error, Result, quoted};
 use tiro_base::memory::Content;
 use tiro_host::ask::{self, named};
@@ -118,7 +117,6 @@ pub struct Tested {
 }
 
 /// Returns every provider, or the one called `name`. Changes nothing and sends no request.
-#[boxed]
 pub async fn show(engine: &Engine, name: Option<&str>, is_brief: bool) -> Result<Output> {
     let (options, mut providers) = read(engine)?;
     let name = name.map(|name| configured_name(&providers, name).0);
@@ -249,7 +247,6 @@ pub fn remove(engine: &Engine, name: &str) -> Result<Changed> {
 /// Sends a short text without any memory to the provider called `name`. If `name` is `None`, sends it to the provider
 /// that makes summaries. The request has the configured temperature. So a model that refuses this temperature fails the
 /// test.
-#[boxed]
 pub async fn test(engine: &Engine, caller: &Caller, name: Option<&str>) -> Result<Tested> {
     let (temperature, usual_temperature) = engine.config().options.temperatures();
     let request = Request {
