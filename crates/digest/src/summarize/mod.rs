@@ -31,7 +31,7 @@ use tiro_base::memory::{Level, Millis, Role};
 pub use commit::{Commit, commit_by_model, commit_request};
 pub use extract::{NO_SENTENCE, extract};
 pub use model::{SHOWN_AGAIN, Wish, WrittenSummary, by_model, requests};
-pub use quality::{cite, quality};
+pub use quality::{Verdict, cite, judge, quality};
 pub use title::title;
 pub use topics::topics;
 
@@ -88,5 +88,14 @@ pub fn length(level: Level, tokens: usize) -> usize {
         Level::Brief => summaries::BRIEF_TOKENS,
         Level::Standard => share.clamp(summaries::STANDARD_TOKENS.0, summaries::STANDARD_TOKENS.1),
         Level::Detailed => share.clamp(summaries::DETAILED_TOKENS.0, summaries::DETAILED_TOKENS.1),
+    }
+}
+
+/// Returns the maximum length, in tokens, of a summary at `level`, however long its sources are.
+pub fn longest(level: Level) -> usize {
+    match level {
+        Level::Brief => summaries::BRIEF_TOKENS,
+        Level::Standard => summaries::STANDARD_TOKENS.1,
+        Level::Detailed => summaries::DETAILED_TOKENS.1,
     }
 }

