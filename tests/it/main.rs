@@ -36,6 +36,7 @@ mod forgets;
 mod harness;
 #[cfg(unix)]
 mod hostile_repositories;
+mod judges;
 mod keeps_out;
 mod large;
 mod leaves;

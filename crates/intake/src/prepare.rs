@@ -1,9 +1,10 @@
 //! Prepares a draft for the store: redacts it, derives its id, divides it into chunks, and counts its tokens. The
 //! functions here are pure.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use tiro_base::memory::{Draft, Identity, Kind, Memory, MemoryId};
+use tiro_base::memory::{Content, Draft, Identity, Kind, Memory, MemoryId};
 use tiro_redact::Redactor;
 use tiro_store::{ChunkRange, PendingChunk, PreparedChunk, PreparedMemory};
 use tiro_text::chunk::excerpt::Shown;
@@ -60,7 +61,7 @@ pub fn prepare(
     let mut clean = |text: &mut String| {
         let redacted = redactor.redact(text);
         found.extend(redacted.found.iter().map(|finding| (finding.rule.to_string(), finding.count)));
-        if let std::borrow::Cow::Owned(cleaned) = redacted.text {
+        if let Cow::Owned(cleaned) = redacted.text {
             *text = cleaned;
         }
     };
@@ -89,7 +90,10 @@ pub fn prepare(
     let derived = |key: &str| MemoryId::derive(draft.kind, draft.session.as_ref(), key);
     let id = match &draft.identity {
         Identity::Named(key) => derived(key),
-        Identity::Text => derived(&format!("text:{}", blake3::hash(draft.text.trim().as_bytes()).to_hex())),
+        Identity::Text => {
+            let same = same_text(draft.kind, &draft.text);
+            derived(&format!("text:{}", blake3::hash(same.as_bytes()).to_hex()))
+        }
         Identity::Segment => derived(&format!("segment:{}", blake3::hash(draft.text.as_bytes()).to_hex())),
         Identity::Fresh => derived(&format!("fresh:{}", blake3::hash(&fresh()).to_hex())),
         Identity::Known(id) => id.clone(),
@@ -97,6 +101,18 @@ pub fn prepare(
     let chunks = pieces(&draft, &id);
     let tokens = tokens::count(&draft.text) as i64;
     (PreparedMemory { id, tokens, chunks, draft }, found)
+}
+
+/// Returns the form of `text` that is equal for texts that count as the same. In prose, case, spaces and the stops at the
+/// ends of words make no difference.
+fn same_text(kind: Kind, text: &str) -> Cow<'_, str> {
+    const STOPS: [char; 9] = ['.', ',', ';', ':', '!', '…', '。', '，', '！'];
+    let words = text.split_whitespace().map(|word| word.trim_end_matches(STOPS));
+    let words: Vec<String> = words.filter(|word| !word.is_empty()).map(str::to_lowercase).collect();
+    match kind.content() == Content::Code || words.is_empty() {
+        true => Cow::Borrowed(text.trim()),
+        false => Cow::Owned(words.join(" ")),
+    }
 }
 
 /// Returns the chunks of `draft`, which has the id `id`. They have no embeddings yet.

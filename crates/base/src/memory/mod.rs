@@ -119,7 +119,7 @@ pub struct FileWrite {
 pub enum Identity {
     /// A key that names the memory within its kind and session: a client's message id, or a commit's patch and time.
     Named(String),
-    /// Its redacted text.
+    /// Its redacted text. In prose, case, spaces and the stops at the ends of words make no difference.
     Text,
     /// Its redacted text, byte for byte. The text is compared only with other texts that were given to the stash. Such
     /// a text may expire, so it is never treated as the same memory as a text that was stored in another way.

@@ -136,6 +136,12 @@ pub fn may_answer(share: f64, cosine: Option<f64>) -> bool {
     share >= ranking::ANSWERING_SHARE || cosine.is_some_and(|cosine| cosine >= ranking::ANSWERING_COSINE)
 }
 
+/// Returns whether a hit may say the same as the text that was searched for, more, or the opposite. `share` is the share
+/// of the text's words that the hit contains. `cosine` is its cosine with the text.
+pub fn is_near(share: f64, cosine: Option<f64>) -> bool {
+    share >= ranking::NEAR_SHARE || cosine.is_some_and(|cosine| cosine >= ranking::NEAR_COSINE)
+}
+
 impl Ranked {
     /// Returns the parts of the score with `share` in place of BM25. `share` is the share of the query's words that the
     /// memory contains. So a share of 1 means that the memory contains all words, not only as many as the best hit.

@@ -69,6 +69,12 @@ pub const ANSWERING_SHARE: f64 = 0.5;
 /// those that have none. With 0.4 and 0.35, these numbers were 99%, 98% and 99%, and 47%, 56% and 38%.
 pub const ANSWERING_COSINE: f64 = 0.42;
 
+/// A noted memory is near a new text if it contains at least this share of the text's words.
+pub const NEAR_SHARE: f64 = 0.6;
+
+/// A noted memory is near a new text if its cosine with the text is at least this value.
+pub const NEAR_COSINE: f64 = 0.6;
+
 /// The maximum number of candidates of one group of kinds that one search returns. Measured by `evals retrieval`:
 /// with 40, 100 and 200, the first ten hits are the same.
 pub const CANDIDATES: usize = 100;

@@ -8,6 +8,7 @@ pub mod linked;
 pub mod list_sessions;
 pub mod mark_important;
 pub mod named;
+pub mod near;
 pub mod resources;
 pub mod save_messages;
 pub mod search_project_memory;

@@ -7,11 +7,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::common;
-use tiro_base::error::{Error, Result, quoted};
+use crate::memory::near::{self, Near};
+use tiro_base::error::{Error, Result, partial, quoted};
 use tiro_base::futures::boxed;
 use tiro_base::humanize;
 use tiro_base::memory::{Draft, Identity, Kind, MemoryId, Provenance};
 use tiro_base::scope::{Scope, SessionId};
+use tiro_host::ask;
 use tiro_host::caller::{Caller, WritingCaller};
 use tiro_host::engine::Engine;
 use tiro_host::summaries::{levels, notes};
@@ -74,6 +76,12 @@ pub struct Output {
     /// The memories that it replaces.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub supersedes: Vec<String>,
+    /// Noted memories that it may repeat, add to or contradict.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub near: Vec<Near>,
+    /// The secret of the installation.
+    #[serde(skip)]
+    pub secret: [u8; 32],
     /// References that name no memory in the same store. They are stored anyway.
     pub unknown_references: Vec<String>,
     /// Secrets replaced, by rule.
@@ -135,6 +143,8 @@ pub async fn store(
     }
     let (kind, supersedes) = (draft.kind, draft.supersedes.iter().map(MemoryId::to_string).collect());
 
+    let mut notices = Vec::new();
+    let near = nearest(engine, caller, (store, scope), &draft, &mut notices).await;
     let loaded = engine.loaded_embedders();
     let remembered =
         remember(store, scope, &redactor, &loaded, vec![draft], now, || engine.random(), |_| {}).await?;
@@ -147,7 +157,7 @@ pub async fn store(
         notes::note_stored(store, scope, &memory).await?;
     }
     let trouble = caller.opened_project(engine).and_then(|project| project.trouble.clone());
-    let mut notices: Vec<String> = trouble.into_iter().collect();
+    notices.extend(trouble);
     if *outcome == Outcome::Forgotten {
         notices.push(
             "it was forgotten before and stays forgotten; undo the forgetting, or store it \
@@ -162,10 +172,31 @@ pub async fn store(
         called: args.kind.as_deref().map_or(kind.to_string(), common::plain),
         scope: if is_owners { "owner" } else { "project" }.to_owned(),
         supersedes,
+        near: if *outcome == Outcome::Stored { near } else { Vec::new() },
+        secret: installation.secret,
         unknown_references,
         redactions: redactions(remembered.redactions),
         pending: remembered.receipt.pending,
         notices,
+    })
+}
+
+/// Returns the noted memories near the draft. They are advice, so a failed search adds a notice and is no error.
+///
+/// The search loads the model, so that the draft is embedded when it is stored.
+async fn nearest(
+    engine: &Engine,
+    caller: &Caller,
+    place: (&dyn ReadStore, &Scope),
+    draft: &Draft,
+    notices: &mut Vec<String>,
+) -> Vec<Near> {
+    // The notices of a search by words alone are for those who search.
+    let encoders = ask::encoders(engine, caller, &mut Vec::new()).await;
+    let settled: Vec<MemoryId> = draft.supersedes.iter().chain(&draft.references).cloned().collect();
+    near::near(place, &encoders, &draft.text, &settled).await.unwrap_or_else(|error| {
+        notices.push(partial::notice(format!("memories near it were not searched: {}", error.with_hint())));
+        Vec::new()
     })
 }
 
@@ -279,6 +310,7 @@ impl Output {
         // A search finds the memory under the name of its kind.
         let kind = if self.called == self.kind { String::new() } else { format!(", kind {}", self.kind) };
         let mut text = format!("{done} as {} `{}` ({}{kind}).", self.called, self.id, self.scope);
+        text += &near::text(&self.near, &self.secret);
         if !self.supersedes.is_empty() {
             text += &format!("\nIt supersedes {}.", humanize::some(&self.supersedes));
         }
