@@ -7,7 +7,7 @@ use crate::common;
 use crate::common::beginning;
 use crate::common::tool::Answer;
 use tiro_base::envelope;
-use tiro_base::error::{Result, quoted};
+use tiro_base::error::{Error, Result, quoted};
 use tiro_base::futures::boxed;
 use tiro_base::humanize::counted;
 use tiro_base::memory::Level;
@@ -16,7 +16,7 @@ use tiro_digest::summarize;
 use tiro_host::caller::{Form, WritingCaller};
 use tiro_host::engine::Engine;
 use tiro_host::summaries::estimate::Estimate;
-use tiro_host::summaries::make;
+use tiro_host::summaries::make::{self, given};
 use tiro_host::summaries::wanted::{Made, Wanted};
 use tiro_host::summaries::{estimate, messages};
 use tiro_intake::session_id;
@@ -94,6 +94,8 @@ pub struct Args {
     /// Only estimate tokens and cost.
     #[serde(default)]
     pub dry_run: bool,
+    /// Your own summary; it is checked and stored instead.
+    pub summary: Option<String>,
 }
 
 /// The answer of the call.
@@ -122,7 +124,7 @@ pub struct Output {
     pub cited: Vec<i64>,
     /// The topics of the conversation, with the numbers of their messages.
     pub topics: Vec<String>,
-    /// `extractive`, or the provider that wrote it.
+    /// `extractive`, `agent`, or the provider that wrote it.
     pub provider: String,
     /// The provider's model; empty if extractive.
     pub model: String,
@@ -160,25 +162,21 @@ pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<
     let session = session_id(&project.redactor, "session_id", &args.session_id)?;
     let span = times::range(("since", args.since.as_deref()), ("until", args.until.as_deref()))?;
     let rows = make::range(&project, &session, (args.from, args.to), span).await?;
-    let focus = match args.focus.as_deref().map(str::trim).filter(|focus| !focus.is_empty()) {
-        Some(focus) => common::short("focus", focus)?,
-        None => String::new(),
-    };
+    let focus = focus(args.focus.as_deref())?;
     let level = Level::from(args.level.unwrap_or_default());
     let by_model = args.use_provider != Some(false);
     let wanted = Wanted { session, rows, level, max_tokens: room, focus, by_model };
-    let ends = |row: Option<&tiro_store::MessageRow>| row.map_or(0, |row| row.ordinal);
-    let range = (ends(wanted.rows.first()), ends(wanted.rows.last()));
-    let (messages, tokens) = (wanted.rows.len(), wanted.tokens());
+    let given = given_summary(&args, &wanted)?;
+    let end = |row: Option<&tiro_store::MessageRow>| row.map_or(0, |row| row.ordinal);
     let mut output = Output {
         caution: envelope::CAUTION,
         session_id: envelope::escape(wanted.session.as_str()).into_owned(),
         level: level.to_string(),
         id: None,
         summary: String::new(),
-        range,
-        messages,
-        tokens,
+        range: (end(wanted.rows.first()), end(wanted.rows.last())),
+        messages: wanted.rows.len(),
+        tokens: wanted.tokens(),
         summary_tokens: wanted.most(),
         cited: Vec::new(),
         topics: Vec::new(),
@@ -202,7 +200,10 @@ pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<
         return fit(output, max_tokens, caller.form()).await;
     }
     let rows = wanted.rows.clone();
-    let made = make::make(engine, caller, &project, wanted, make::Keeping::Now(&project)).await?;
+    let made = match given {
+        Some(summary) => given::given(engine, &project, &wanted, summary).await?,
+        None => make::make(engine, caller, &project, wanted, make::Keeping::Now(&project)).await?,
+    };
     let texts = messages::texts(&project, &rows).await?;
     output.topics = messages::blocking(move || {
         let named = summarize::topics(&messages::sources(&texts), TOPICS);
@@ -230,6 +231,29 @@ pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<
         ..output
     };
     fit(output, max_tokens, caller.form()).await
+}
+
+fn focus(given: Option<&str>) -> Result<String> {
+    match given.map(str::trim).filter(|focus| !focus.is_empty()) {
+        Some(focus) => common::short("focus", focus),
+        None => Ok(String::new()),
+    }
+}
+
+/// Returns the summary that the agent wrote, if there is one. Errors if the call asks for something that such a summary
+/// can't have.
+fn given_summary<'a>(args: &'a Args, wanted: &Wanted) -> Result<Option<&'a str>> {
+    let given = args.summary.as_deref().map(str::trim).filter(|summary| !summary.is_empty());
+    let others = [
+        ("focus", !wanted.focus.is_empty()),
+        ("max_tokens", args.max_tokens.is_some()),
+        ("dry_run", args.dry_run),
+    ];
+    if let (Some(_), Some((other, _))) = (given, others.iter().find(|(_, is_given)| *is_given)) {
+        return Err(Error::bad_input(format!("`summary` and `{other}` exclude each other"))
+            .hint(format!("leave `{other}` out to store the summary")));
+    }
+    Ok(given)
 }
 
 /// Leaves out topics, cited messages, notices and the end of the summary, in this order, until the answer fits in each
@@ -310,8 +334,10 @@ impl Output {
         if let Some(id) = &self.id {
             text += &format!("\nexpand_detail `{id}` opens it in more detail.");
         }
-        let by =
-            if self.model.is_empty() { provider.clone() } else { format!("{provider} ({})", self.model) };
+        let by = match self.model.is_empty() || self.model == *provider {
+            true => provider.clone(),
+            false => format!("{provider} ({})", self.model),
+        };
         // The quality says whether a model kept to the messages. Without a model, the sentences come from the messages.
         let quality =
             if self.model.is_empty() { String::new() } else { format!(", quality {:.2}", self.quality) };

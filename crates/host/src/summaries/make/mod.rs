@@ -6,6 +6,7 @@
 //! of its messages was forgotten or changed.
 
 mod alone;
+pub mod given;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,7 +19,7 @@ use crate::caller::Caller;
 use crate::config::{Configured, Use};
 use crate::engine::Engine;
 use crate::project::{OpenProject, WritableProject};
-use crate::summaries::keep::{cache, cached, keep, keep_as, living};
+use crate::summaries::keep::{cache, keep, keep_as, living};
 use crate::summaries::messages::{self, blocking, count};
 use crate::summaries::notes::corrections::corrections;
 use crate::summaries::wanted::{Made, UNKNOWN_WINDOW, Wanted};
@@ -29,6 +30,7 @@ use tiro_llm::{Reply, Request, catalogue};
 use tiro_store::{AskedBy, Attempt, Matter, MessageRow, Purpose, Sources, Summary};
 
 use alone::{WhoAsked, alone};
+use given::{PARTLY_CHECKED, by_agent, known};
 
 pub use crate::summaries::keep::Keeping;
 pub use crate::summaries::messages::range;
@@ -40,7 +42,7 @@ pub const AGAIN: usize = 1000;
 /// machine.
 const SPARE: Duration = Duration::from_secs(1);
 
-/// Returns the summary from the store or the cache, or makes it if neither has it.
+/// Returns the summary that an agent wrote or that is cached, or makes it.
 pub async fn make(
     engine: &Engine,
     caller: &Caller,
@@ -54,7 +56,7 @@ pub async fn make(
         None
     });
     let key = wanted.key(provider.as_ref(), engine.config().options.summary_temperature);
-    if let Some(made) = cached(engine, project, key).await? {
+    if let Some(made) = known(engine, project, &wanted, key).await? {
         return Ok(Made { is_kept: true, notices, cost_usd: 0.0, ..made });
     }
     let texts = Arc::new(messages::texts(project, &wanted.rows).await?);
@@ -124,7 +126,7 @@ pub async fn make(
     Ok(made)
 }
 
-/// Has a model write the summary in the background, and stores it. If the model fails, sentences are not chosen
+/// Has a model write the summary in the background, and stores it, unless an agent wrote one. If the model fails, sentences are not chosen
 /// instead. If the summary was requested by the program and not by the user, the model gets only instructions and
 /// answers.
 ///
@@ -138,6 +140,9 @@ pub async fn make_by_model(
 ) -> Result<Made> {
     let unnamed = || Error::new(Kind::Provider, "no provider is configured for summaries");
     let provider = writer(engine, wanted)?.ok_or_else(unnamed)?;
+    if let Some(made) = by_agent(project, wanted).await? {
+        return Ok(made);
+    }
     let texts = messages::texts(project, &wanted.rows).await?;
     let texts = match asked_by {
         AskedBy::User => texts,
@@ -294,10 +299,7 @@ impl Asking<'_> {
             ));
         }
         if written.is_partial {
-            notices.push(
-                "the summary is in another language than the messages: only its names and numbers were checked"
-                    .to_owned(),
-            );
+            notices.push(PARTLY_CHECKED.to_owned());
         }
         let redacted = self.project.redactor.redact(&written.text).text.into_owned();
         let redacted = messages::without_damaged(redacted, self.texts);
