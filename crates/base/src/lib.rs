@@ -7,7 +7,7 @@
 //! - errors: [`error`]; marks around retrieved text that show that it is data: [`envelope`]
 //! - values: [`times`], [`money`], [`budget`] (tokens), [`humanize`] (numbers in words)
 //! - files and folders: [`mod@file`]; files and folders that only this user can access: [`private`]
-//! - bytes that become text: [`encoding`]; work on several threads: [`parallel`]; how futures are compiled: [`futures`]
+//! - bytes that become text: [`encoding`]; work on several threads: [`parallel`]
 //!
 //! This crate never opens a store, a repository, a connection or a configuration. The crate has no rules of redaction:
 //! the program sets the function that removes secrets from errors ([`error::redact_by`]).
@@ -21,7 +21,6 @@ pub mod envelope;
 pub mod error;
 pub mod file;
 pub mod filter;
-pub mod futures;
 pub mod humanize;
 pub mod memory;
 pub mod money;

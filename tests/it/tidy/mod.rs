@@ -44,7 +44,7 @@ const ROWS: &[&[&str]] = &[
     &["blocks"],
     &[
         "budget", "encoding", "envelope", "filter", "memory", "scope", "redact", "error", "file", "humanize",
-        "futures", "lossy", "money", "parallel", "thread", "times", "tuning", "words",
+        "lossy", "money", "parallel", "thread", "times", "tuning", "words",
     ],
 ];
 

@@ -21,7 +21,6 @@ use crate::caller::Caller;
 use crate::config::{self, Configured, External, Options, Use};
 use crate::engine::Engine;
 use tiro_base::error::{Error, Kind, Result};
-use tiro_base::futures::boxed;
 use tiro_base::memory::Millis;
 use tiro_base::money::Money;
 use tiro_llm::{OnText, Provider, Reply, Request};
@@ -84,7 +83,6 @@ pub async fn is_welcome(engine: &Engine, purpose: Use) -> Result<bool> {
 ///
 /// Errors with [`Kind::Provider`] if no provider is named or none answered, and with [`Kind::Limit`] if the spending
 /// limits are reached. After such an error, the caller should continue without a model.
-#[boxed]
 pub async fn ask(
     engine: &Engine,
     caller: &Caller,

@@ -20,7 +20,6 @@ use crate::project::OpenProject;
 use crate::summaries::messages;
 use tiro_base::error::{Result, partial};
 use tiro_base::filter::Filter;
-use tiro_base::futures::boxed;
 use tiro_base::memory::{Kind, Level, Memory, MemoryKey, Millis, marked};
 use tiro_base::scope::{Scope, SessionId, Sessions};
 use tiro_base::times::day;
@@ -68,7 +67,6 @@ pub struct Hit {
 }
 
 /// Chooses the passages of a context across all conversations.
-#[boxed]
 pub async fn choose(
     engine: &Engine,
     project: &OpenProject,

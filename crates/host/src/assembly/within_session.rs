@@ -14,7 +14,6 @@ use crate::summaries::known::Known;
 use crate::summaries::notes::{self, NewFacts};
 use crate::summaries::segments::{self, Closed, Leaves};
 use tiro_base::error::Result;
-use tiro_base::futures::boxed;
 use tiro_base::scope::SessionId;
 use tiro_embed::Encoders;
 use tiro_store::{ContextParts, ContextQuery, SegmentRow};
@@ -50,7 +49,6 @@ impl Prepared<'_> {
 
 /// Reads the data from which a context of the conversation is chosen, all at once. Makes as many of the missing
 /// segments and summaries as one call may make. Stores nothing.
-#[boxed]
 pub async fn prepare<'p>(
     engine: &Engine,
     project: &'p OpenProject,

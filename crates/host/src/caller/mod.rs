@@ -19,7 +19,6 @@ use self::later::Later;
 use crate::engine::{Engine, Latest, LetGo, Notices};
 use crate::project::{self, OpenProject, SeenProject, WritableProject};
 use tiro_base::error::{Error, Result, quoted};
-use tiro_base::futures::boxed;
 use tiro_base::memory::Millis;
 use tiro_base::scope::{ProjectId, Scope, SessionId, Sessions, TenantId};
 use tiro_capture::clients::Client;
@@ -153,7 +152,6 @@ impl Caller {
     /// Returns the current project of the caller, without registering or creating anything.
     ///
     /// Fails as [`Caller::project`] does.
-    #[boxed]
     pub async fn look(&self, engine: &Engine) -> Result<SeenProject> {
         let directory = self.directory()?;
         let installation = engine.existing_installation().await?;
@@ -195,7 +193,6 @@ impl Caller {
     /// creates no files.
     ///
     /// Errors with [`Kind::NoProject`](tiro_base::error::Kind::NoProject) and a hint if there is none.
-    #[boxed]
     pub async fn project(&self, engine: &Engine) -> Result<Arc<OpenProject>> {
         Ok(self.found(engine).await?.project.reader())
     }

@@ -13,7 +13,6 @@ use std::sync::Arc;
 use super::receipt::Skipped;
 use crate::project::OpenProject;
 use tiro_base::error::{Error, Kind, Result};
-use tiro_base::futures::boxed;
 use tiro_base::humanize::{counted, some};
 use tiro_base::parallel::{beside, on_all_cores};
 use tiro_base::thread::{ContentHash, FilePlace, LedgerEntry, Stat, Thread, ThreadName};
@@ -117,7 +116,6 @@ impl FileReader {
 }
 
 /// Looks at the files of `thread` and at the files to which `context` and `priority` lead.
-#[boxed]
 pub async fn look(
     reader: &Arc<FileReader>,
     project: &OpenProject,

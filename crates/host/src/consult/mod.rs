@@ -34,7 +34,6 @@ use crate::config::{Configured, Options};
 use crate::engine::Engine;
 use crate::project::{OpenProject, WritableProject};
 use tiro_base::error::{Error, Result, quoted};
-use tiro_base::futures::boxed;
 use tiro_base::memory::Millis;
 use tiro_base::thread::{Spent, ThreadName};
 use tiro_files::Ending;
@@ -114,7 +113,6 @@ pub type Listener = Arc<dyn Fn(Event) + Send + Sync>;
 
 /// Asks `assistant` the question, and records the turn. `callables` are the functions that the assistant may call in
 /// addition to the search of attachments.
-#[boxed]
 pub async fn consult(
     engine: &Arc<Engine>,
     caller: &WritingCaller,
@@ -284,7 +282,6 @@ pub struct Previewed {
 }
 
 /// Returns the preview of `question`. Sends and stores nothing.
-#[boxed]
 pub async fn preview(
     engine: &Arc<Engine>,
     project: &OpenProject,
@@ -425,7 +422,6 @@ pub struct CountedFiles {
 }
 
 /// Counts the tokens of the files at `paths`, as they would be sent.
-#[boxed]
 pub async fn count(
     engine: &Engine,
     project: &OpenProject,

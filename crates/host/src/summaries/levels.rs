@@ -16,7 +16,6 @@ use crate::summaries::make::{self, Keeping};
 use crate::summaries::wanted::Wanted;
 use crate::summaries::{keep, messages, segments};
 use tiro_base::error::{Error, Result, quoted};
-use tiro_base::futures::boxed;
 use tiro_base::memory::{Kind, Level, Memory, MemoryId, MemoryKey, Provenance, Role, marked};
 use tiro_base::scope::{Scope, SessionId, Visibility};
 use tiro_capture::import;
@@ -152,7 +151,6 @@ pub async fn ids(
 
 /// Returns the messages that the summary with `id` covers, at the depth that `walk` requests. Returns `None` if there
 /// is no such summary.
-#[boxed]
 pub async fn summary(engine: &Engine, caller: &Caller, id: &MemoryId, walk: &Walk) -> Result<Option<Memory>> {
     let project = caller.project(engine).await?;
     let stored = project.store.summary(&project.scope, id).await?.map(|row| row.summary);
@@ -177,7 +175,6 @@ pub async fn summary(engine: &Engine, caller: &Caller, id: &MemoryId, walk: &Wal
 }
 
 /// Returns the messages of `session` at the depth that `walk` requests. If it requests none, returns a short version.
-#[boxed]
 pub async fn session(engine: &Engine, caller: &Caller, session: &SessionId, walk: &Walk) -> Result<Memory> {
     let project = caller.project(engine).await?;
     let rows = make::range(&project, session, (None, None), (None, None)).await?;
@@ -187,7 +184,6 @@ pub async fn session(engine: &Engine, caller: &Caller, session: &SessionId, walk
 
 /// Returns the segment that contains the message `memory`, at the depth that `walk` requests. If `memory` is not a
 /// message, returns it with its text shortened to that depth.
-#[boxed]
 pub async fn around(engine: &Engine, caller: &Caller, memory: Memory, walk: &Walk) -> Result<Memory> {
     let project = caller.project(engine).await?;
     let depth = walk.level.unwrap_or(if walk.collapse { Depth::Detailed } else { Depth::Messages });

@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 use super::chat;
 use super::preview::NO_MESSAGE;
 use tiro_base::error::{Error, Result};
-use tiro_base::futures::boxed;
 use tiro_base::humanize::{counted, thousands};
 use tiro_base::money::Money;
 use tiro_host::ask;
@@ -77,7 +76,6 @@ pub struct Output {
 }
 
 /// Counts.
-#[boxed]
 pub async fn run(engine: &Arc<Engine>, caller: &Caller, args: Args) -> Result<Output> {
     if args.paths.is_empty() {
         return Err(Error::bad_input("`paths` is empty").hint("give files or folders"));

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 
 use tiro_base::envelope;
 use tiro_base::error::{Result, quoted};
-use tiro_base::futures::boxed;
 use tiro_base::humanize::{counted, thousands};
 use tiro_base::money::Money;
 use tiro_base::thread::FilePlace;
@@ -85,7 +84,6 @@ pub struct Described {
 }
 
 /// Describes the threads.
-#[boxed]
 pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
     let project = caller.project(engine).await?;
     let session = match args.session_id.as_deref() {

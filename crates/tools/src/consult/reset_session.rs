@@ -4,7 +4,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use tiro_base::error::Result;
-use tiro_base::futures::boxed;
 use tiro_base::humanize::counted;
 use tiro_base::thread::ThreadName;
 use tiro_host::caller::WritingCaller;
@@ -63,7 +62,6 @@ pub struct Output {
 }
 
 /// Resets the threads.
-#[boxed]
 pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<Output> {
     let project = caller.begin_project(engine).await?;
     let session = session_id(&project.redactor, "session_id", &args.session_id)?;

@@ -20,7 +20,6 @@ use crate::memory::search_project_memory::missing_sessions;
 use tiro_base::envelope;
 use tiro_base::error::{Error, Kind as ErrorKind, Result, partial};
 use tiro_base::filter::Filter;
-use tiro_base::futures::boxed;
 use tiro_base::humanize::counted;
 use tiro_base::memory::{Kind, Level, Millis, Role, marked};
 use tiro_base::scope::{Scope, SessionId, Sessions};
@@ -132,7 +131,6 @@ pub struct SessionSummary {
 }
 
 /// Weighs the conversations against the question and summarises those with the most weight.
-#[boxed]
 pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
     let query = args.query.unwrap_or_default().trim().to_owned();
     let names = args.conversation_ids.unwrap_or_default();

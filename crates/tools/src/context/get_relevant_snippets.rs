@@ -9,7 +9,6 @@ use crate::context::retrieve_context;
 use tiro_base::budget::Budget;
 use tiro_base::error::{Error, Result};
 use tiro_base::filter::Filter;
-use tiro_base::futures::boxed;
 use tiro_base::memory::Kind;
 use tiro_digest::context::importance::recency;
 use tiro_digest::tuning::contexts::SNIPPETS_WITH_NEIGHBOURS;
@@ -72,7 +71,6 @@ pub enum Strategy {
 pub type Output = Context;
 
 /// Searches the messages of all conversations and shows as many as fit.
-#[boxed]
 pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
     let query = args.query.trim();
     if query.is_empty() {

@@ -9,7 +9,6 @@ use crate::common::schema::one_of;
 use crate::context::answer::{self, Context, LEAST, MOST};
 use tiro_base::error::{Error, Result, partial, quoted};
 use tiro_base::filter::Filter;
-use tiro_base::futures::boxed;
 use tiro_base::memory::Millis;
 use tiro_base::scope::{Scope, Sessions};
 use tiro_base::times;
@@ -78,7 +77,6 @@ fn include_levels(_: &mut SchemaGenerator) -> Schema {
 pub type Output = Context;
 
 /// Returns the cached answer if nothing that it depends on has changed. Otherwise assembles a new answer.
-#[boxed]
 pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
     let project = caller.project(engine).await?;
     let (mut asked, notice) = read(engine, caller, &project, &args).await?;

@@ -8,7 +8,6 @@ use crate::common::beginning;
 use crate::common::tool::Answer;
 use tiro_base::envelope;
 use tiro_base::error::{Error, Result, quoted};
-use tiro_base::futures::boxed;
 use tiro_base::humanize::counted;
 use tiro_base::memory::Level;
 use tiro_base::times;
@@ -152,7 +151,6 @@ pub struct Output {
 }
 
 /// Summarises the messages. In a dry run, only estimates requests, tokens and cost.
-#[boxed]
 pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<Output> {
     let (max_tokens, clamped) = common::max_tokens(caller, args.max_tokens, MOST, LEAST, MOST)?;
     let max_tokens = args.max_tokens.and(Some(max_tokens));

@@ -9,7 +9,6 @@ use crate::common;
 use crate::memory::show;
 use tiro_base::envelope;
 use tiro_base::error::{Error, Result, partial, quoted};
-use tiro_base::futures::boxed;
 use tiro_base::humanize::counted;
 use tiro_base::scope::SessionId;
 use tiro_base::times;
@@ -82,7 +81,6 @@ pub struct Session {
 }
 
 /// Reads one page of sessions.
-#[boxed]
 pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
     let limit = args.limit.unwrap_or(20);
     if !(1..=PAGE).contains(&limit) {

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::common;
 use tiro_base::error::{Error, Result};
-use tiro_base::futures::boxed;
 use tiro_base::humanize;
 use tiro_base::memory::MemoryId;
 use tiro_host::caller::{Caller, WritingCaller};
@@ -43,7 +42,6 @@ pub struct Output {
 }
 
 /// Sets or removes the mark. The change is durable when the call returns.
-#[boxed]
 pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<Output> {
     let (commits, others) = commits(engine, caller, &args.ids).await?;
     let (mut ids, unresolved) = levels::ids(engine, caller, "ids", &others).await?;

@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use crate::common;
 use tiro_base::error::{Error, Result, quoted};
-use tiro_base::futures::boxed;
 use tiro_base::humanize::{self, counted};
 use tiro_base::memory::{Draft, Identity, Kind, Millis, Provenance, Role};
 use tiro_base::times;
@@ -87,7 +86,6 @@ pub struct Output {
 }
 
 /// Stores the messages in order. They are durable when the call returns.
-#[boxed]
 pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<Output> {
     let now = engine.now();
     if args.messages.is_empty() {

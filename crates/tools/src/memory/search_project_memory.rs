@@ -14,7 +14,6 @@ use crate::stash::hidden_segments::given_and_over;
 use tiro_base::envelope;
 use tiro_base::error::{Error, Result, partial, quoted};
 use tiro_base::filter::Filter;
-use tiro_base::futures::boxed;
 use tiro_base::memory::{Kind, Provenance, marked};
 use tiro_base::scope::{Scope, SessionId, Sessions};
 use tiro_base::times;
@@ -89,7 +88,6 @@ pub struct Args {
 }
 
 /// Searches the project's memories, and the owner's unless sessions are named.
-#[boxed]
 pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
     let query = args.query.trim();
     if query.is_empty() {

@@ -9,7 +9,6 @@ use serde_json::Value;
 use crate::common;
 use crate::memory::near::{self, Near};
 use tiro_base::error::{Error, Result, partial, quoted};
-use tiro_base::futures::boxed;
 use tiro_base::humanize;
 use tiro_base::memory::{Draft, Identity, Kind, MemoryId, Provenance};
 use tiro_base::scope::{Scope, SessionId};
@@ -94,13 +93,11 @@ pub struct Output {
 }
 
 /// Stores a memory that a model wrote. The memory is durable when the call returns.
-#[boxed]
 pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<Output> {
     store(engine, caller, args, Provenance::ModelSaid).await
 }
 
 /// Stores a memory with this provenance. The memory is durable when the call returns.
-#[boxed]
 pub async fn store(
     engine: &Engine,
     caller: &WritingCaller,

@@ -17,7 +17,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::provider::providers;
 use tiro_base::error::{Error, Result};
-use tiro_base::futures::boxed;
 use tiro_host::caller::Caller;
 use tiro_host::config::{self, Change, Configured, Options, Use};
 use tiro_host::engine::Engine;
@@ -113,7 +112,6 @@ pub struct Provider {
 
 /// Adds, changes or lists providers. Errors if the change would send data or a key to a place that the user did not
 /// configure.
-#[boxed]
 pub async fn run(engine: &Engine, _: &Caller, args: Args) -> Result<Output> {
     let Args { provider: named, operation, config: settings, set_as_default } = args;
     let mut settings = settings.unwrap_or_default();

@@ -8,7 +8,6 @@ use super::given::{self, Segment};
 use super::named;
 use crate::common;
 use tiro_base::error::{Error, Result};
-use tiro_base::futures::boxed;
 use tiro_base::humanize::{self, counted, thousands};
 use tiro_base::memory::Millis;
 use tiro_base::times::day;
@@ -81,7 +80,6 @@ pub struct Output {
 }
 
 /// Stashes the segments in one transaction. It is durable when the call returns.
-#[boxed]
 pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<Output> {
     let Args { segment_ids, segments, expires_in_days, protected, topic } = args;
     let (names, segments) = (segment_ids.unwrap_or_default(), segments.unwrap_or_default());

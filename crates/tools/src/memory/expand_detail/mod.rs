@@ -12,7 +12,6 @@ use crate::common;
 use crate::common::schema::one_of;
 use crate::memory::{linked, named};
 use tiro_base::error::{Error, Kind, Result, quoted};
-use tiro_base::futures::boxed;
 use tiro_base::memory::{Memory, MemoryId, MemoryKey};
 use tiro_base::scope::Scope;
 use tiro_host::caller::Caller;
@@ -81,7 +80,6 @@ fn depths(_: &mut SchemaGenerator) -> Schema {
 }
 
 /// Reads the memory, and as many of its neighbours, references and links as fit.
-#[boxed]
 pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
     let (budget, clamped) =
         common::max_tokens(caller, args.max_tokens, MAX_TOKENS, LEAST_TOKENS, MOST_TOKENS)?;

@@ -16,7 +16,6 @@ use crate::memory::expand_detail::{self, Output as Detail};
 use crate::memory::named;
 use tiro_base::error::{self, Error, Result, quoted};
 use tiro_base::filter::Filter;
-use tiro_base::futures::boxed;
 use tiro_base::memory::{Kind, Memory, MemoryId};
 use tiro_base::scope::{Scope, SessionId};
 use tiro_host::caller::{Caller, WritingCaller};
@@ -96,7 +95,6 @@ pub struct Opened {
 ///
 /// Errors with [`NotFound`](tiro_base::error::Kind::NotFound) if nothing has this name, and with
 /// [`BadInput`](tiro_base::error::Kind::BadInput) if several sessions match it.
-#[boxed]
 pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<Output> {
     let project = caller.project(engine).await?;
     let text = args.id.trim();

@@ -12,7 +12,6 @@ use self::answer::Merging;
 use super::named;
 use crate::common;
 use tiro_base::error::{Error, Result, quoted};
-use tiro_base::futures::boxed;
 use tiro_base::humanize;
 use tiro_base::memory::{Memory, MemoryId, MemoryKey};
 use tiro_host::caller::{Caller, WritingCaller};
@@ -50,14 +49,12 @@ pub struct Args {
 }
 
 /// Returns the texts of the segments that fit, and brings these segments back.
-#[boxed]
 pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<Output> {
     let (max_tokens, clamped) = common::max_tokens(caller, args.max_tokens, MOST, LEAST, MOST)?;
     merge(engine, caller, &args.segment_ids, args.keep.unwrap_or(true), max_tokens, clamped).await
 }
 
 /// Does the same as [`run`], but without a limit of tokens. This is for people.
-#[boxed]
 pub async fn restore(engine: &Engine, caller: &WritingCaller, ids: &[String], keep: bool) -> Result<Output> {
     merge(engine, caller, ids, keep, usize::MAX, None).await
 }

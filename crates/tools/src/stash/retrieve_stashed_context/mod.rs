@@ -17,7 +17,6 @@ use crate::common;
 use crate::common::beginning;
 use tiro_base::error::{Error, Result, partial};
 use tiro_base::filter::Filter;
-use tiro_base::futures::boxed;
 use tiro_base::memory::{Kind, Memory, MemoryKey};
 use tiro_base::scope::{Scope, Sessions};
 use tiro_base::times;
@@ -155,7 +154,6 @@ impl FoundSegments {
 }
 
 /// Searches the stash, follows references, or lists the stash.
-#[boxed]
 pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
     let top_k = args.top_k.unwrap_or(5);
     if !(1..=MOST).contains(&top_k) {
