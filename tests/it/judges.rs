@@ -152,6 +152,15 @@ fn an_agent_writes_a_summary_that_keeps_to_the_messages() {
     let focused = json!({"session_id": "press", "focus": "jars", "summary": "The press jams."});
     assert!(server.error("summarize_conversation", focused).contains("`summary` and `focus`"));
 
+    // A secret is no number that the messages lack.
+    let token = "ghp_Zq8Lk2Vn5Xw1Rt7Yb4Mc9Pd3Hf6Jg0KsTu5w";
+    let message =
+        json!({"role": "user", "text": format!("The deployment of the press reads the token {token}.")});
+    server.data("save_messages", json!({"session_id": "token", "messages": [message]}));
+    let summary = format!("The deployment of the quince press reads the token {token}.");
+    let given = server.data("summarize_conversation", json!({"session_id": "token", "summary": summary}));
+    assert!(!given.to_string().contains(token), "{given}");
+
     let summary = "The quince press jammed with more than 40 jars in the hopper, so the limit was lowered to 35 jars. \
         The limit is read from press.toml, as Ottoline wanted, and the test passes.";
     let given = server.data("summarize_conversation", json!({"session_id": "press", "summary": summary}));

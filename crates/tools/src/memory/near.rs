@@ -37,8 +37,8 @@ pub struct Near {
     head: String,
 }
 
-/// Returns the noted memories of the store that are nearest to `text`, best first. Memories that one of `settled`
-/// already replaces or names are left out, and so are extracted ones and those that were superseded.
+/// Returns the noted memories of the store that are near `text`, best first. Those in `settled`, extracted ones and
+/// superseded ones are left out.
 pub async fn near(
     (store, scope): (&dyn ReadStore, &Scope),
     encoders: &Encoders<'_>,

@@ -12,6 +12,7 @@ use tiro_base::error::{Error, Result, partial, quoted};
 use tiro_base::humanize;
 use tiro_base::memory::{Draft, Identity, Kind, MemoryId, Provenance};
 use tiro_base::scope::{Scope, SessionId};
+use tiro_embed::Encoders;
 use tiro_host::ask;
 use tiro_host::caller::{Caller, WritingCaller};
 use tiro_host::engine::Engine;
@@ -32,6 +33,10 @@ pub const DESCRIPTION: &str = "Stores one fact, decision (with its why), finding
 
 /// The hint for an unknown type. It lists the types in the schema.
 const TYPES: &str = "use fact, decision, finding, preference, task_state, code_block or error_log";
+
+/// The notice for a text that the user forgot.
+const FORGOTTEN: &str =
+    "it was forgotten before and stays forgotten; undo the forgetting, or store it in other words";
 
 /// The arguments of the call.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -78,9 +83,8 @@ pub struct Output {
     /// Noted memories that it may repeat, add to or contradict.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub near: Vec<Near>,
-    /// The secret of the installation.
     #[serde(skip)]
-    pub secret: [u8; 32],
+    secret: [u8; 32],
     /// References that name no memory in the same store. They are stored anyway.
     pub unknown_references: Vec<String>,
     /// Secrets replaced, by rule.
@@ -138,13 +142,13 @@ pub async fn store(
         ))
         .hint("the user wants no memory of that conversation or file; don't store it in other words"));
     }
-    let (kind, supersedes) = (draft.kind, draft.supersedes.iter().map(MemoryId::to_string).collect());
 
-    let mut notices = Vec::new();
-    let near = nearest(engine, caller, (store, scope), &draft, &mut notices).await;
+    // This loads the model, so that the text is embedded at once. A search would report a missing model.
+    let encoders = ask::encoders(engine, caller, &mut Vec::new()).await;
     let loaded = engine.loaded_embedders();
     let remembered =
-        remember(store, scope, &redactor, &loaded, vec![draft], now, || engine.random(), |_| {}).await?;
+        remember(store, scope, &redactor, &loaded, vec![draft.clone()], now, || engine.random(), |_| {})
+            .await?;
     engine.wrote();
 
     let (id, outcome) = remembered.receipt.outcomes.first().expect("one draft has one outcome");
@@ -154,22 +158,22 @@ pub async fn store(
         notes::note_stored(store, scope, &memory).await?;
     }
     let trouble = caller.opened_project(engine).and_then(|project| project.trouble.clone());
-    notices.extend(trouble);
+    let mut notices: Vec<String> = trouble.into_iter().collect();
+    let near = match outcome {
+        Outcome::Stored => nearest((store, scope), &encoders, id, &draft, &mut notices).await,
+        _ => Vec::new(),
+    };
     if *outcome == Outcome::Forgotten {
-        notices.push(
-            "it was forgotten before and stays forgotten; undo the forgetting, or store it \
-            in other words"
-                .to_owned(),
-        );
+        notices.push(FORGOTTEN.to_owned());
     }
     Ok(Output {
         id: id.to_string(),
         stored: *outcome == Outcome::Stored,
-        kind: kind.to_string(),
-        called: args.kind.as_deref().map_or(kind.to_string(), common::plain),
+        kind: draft.kind.to_string(),
+        called: args.kind.as_deref().map_or(draft.kind.to_string(), common::plain),
         scope: if is_owners { "owner" } else { "project" }.to_owned(),
-        supersedes,
-        near: if *outcome == Outcome::Stored { near } else { Vec::new() },
+        supersedes: draft.supersedes.iter().map(MemoryId::to_string).collect(),
+        near,
         secret: installation.secret,
         unknown_references,
         redactions: redactions(remembered.redactions),
@@ -178,20 +182,18 @@ pub async fn store(
     })
 }
 
-/// Returns the noted memories near the draft. They are advice, so a failed search adds a notice and is no error.
-///
-/// The search loads the model, so that the draft is embedded when it is stored.
+/// Returns the noted memories near the draft, which is stored as `id`. They are advice, so a failed search adds a notice
+/// and is no error.
 async fn nearest(
-    engine: &Engine,
-    caller: &Caller,
     place: (&dyn ReadStore, &Scope),
+    encoders: &Encoders<'_>,
+    id: &MemoryId,
     draft: &Draft,
     notices: &mut Vec<String>,
 ) -> Vec<Near> {
-    // The notices of a search by words alone are for those who search.
-    let encoders = ask::encoders(engine, caller, &mut Vec::new()).await;
-    let settled: Vec<MemoryId> = draft.supersedes.iter().chain(&draft.references).cloned().collect();
-    near::near(place, &encoders, &draft.text, &settled).await.unwrap_or_else(|error| {
+    let settled: Vec<MemoryId> =
+        draft.supersedes.iter().chain(&draft.references).chain([id]).cloned().collect();
+    near::near(place, encoders, &draft.text, &settled).await.unwrap_or_else(|error| {
         notices.push(partial::notice(format!("memories near it were not searched: {}", error.with_hint())));
         Vec::new()
     })

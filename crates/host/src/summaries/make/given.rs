@@ -30,15 +30,11 @@ pub async fn given(
     summary: &str,
 ) -> Result<Made> {
     let began = engine.now();
-    let text = project.redactor.redact(summary.trim()).text.into_owned();
-    let texts = Arc::new(messages::texts(project, &wanted.rows).await?);
-    let (judged, read) = (text.clone(), Arc::clone(&texts));
-    let (tokens, verdict, cited) = blocking(move || {
-        let sources = messages::sources(&read);
-        (count(&judged), summarize::judge(&judged, &sources), summarize::cite(&judged, &sources))
-    })
-    .await?;
-    let most = summarize::longest(wanted.level);
+    // A secret has the same mark as in the messages.
+    let redactor = project.redactor.within(&format!("session {}", wanted.session));
+    let text = redactor.redact(summary.trim()).text.into_owned();
+    let counted = text.clone();
+    let (tokens, most) = (blocking(move || count(&counted)).await?, summarize::longest(wanted.level));
     if tokens > most {
         let level = wanted.level;
         return Err(Error::bad_input(format!(
@@ -46,6 +42,13 @@ pub async fn given(
         ))
         .hint("nothing was stored; shorten it, or use a more detailed level"));
     }
+    let texts = Arc::new(messages::texts(project, &wanted.rows).await?);
+    let (judged, read) = (text.clone(), Arc::clone(&texts));
+    let (verdict, cited) = blocking(move || {
+        let sources = messages::sources(&read);
+        (summarize::judge(&judged, &sources), summarize::cite(&judged, &sources))
+    })
+    .await?;
     if !verdict.accepts() {
         let wrong = verdict.wrong.join("; ");
         let wrong = envelope::one_line(&wrong[..wrong.floor_char_boundary(QUOTED)]);
