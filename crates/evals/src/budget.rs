@@ -29,7 +29,7 @@ pub struct Args {
     #[arg(long)]
     suite: PathBuf,
     /// Budgets in tokens
-    #[arg(long, value_delimiter = ',', default_value = "1000,2000,4000,8000")]
+    #[arg(long, value_delimiter = ',', default_values_t = [BUDGET])]
     budgets: Vec<usize>,
     /// Detail of the context: summary, mixed or full
     #[arg(long, default_value = "mixed")]
@@ -42,6 +42,9 @@ pub struct Args {
     only: Vec<String>,
 }
 
+/// The budget of a context in tokens, unless a measurement is told another. The program's own default is the same.
+pub const BUDGET: usize = 4000;
+
 /// The goals for the evidence at a budget, in per cent, in conversations of two people.
 const GOALS: &[(usize, f64)] = &[(1000, 84.0), (2000, 89.0), (4000, 93.0), (8000, 96.5)];
 
@@ -49,7 +52,7 @@ const GOALS: &[(usize, f64)] = &[(1000, 84.0), (2000, 89.0), (4000, 93.0), (8000
 const GOALS_OF_CHATS: &[(usize, f64)] = &[(1000, 48.0), (2000, 55.0), (4000, 65.0), (8000, 75.0)];
 
 /// The budget at which the user's messages are counted.
-const USERS_BUDGET: usize = 4000;
+const USERS_BUDGET: usize = BUDGET;
 
 /// The category of questions about an order of events. Only suites of chats with an assistant have it.
 const ORDER: &str = "event_ordering";
@@ -101,7 +104,7 @@ pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
     let mut rows = vec![header()];
     for budget in &args.budgets {
         let own: Vec<&Asked> = asked.iter().filter(|asked| asked.budget == *budget).collect();
-        let (kept, _) = add_rows(&mut rows, &budget.to_string(), &own);
+        let (kept, used) = add_rows(&mut rows, &budget.to_string(), &own);
         let is_chat = own.iter().any(|each| each.category == ORDER);
         let goals = if is_chat { GOALS_OF_CHATS } else { GOALS };
         if *budget == USERS_BUDGET {
@@ -114,6 +117,7 @@ pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
             }
             None => report.add(format!("evidence kept at {budget}"), kept, "%"),
         }
+        report.add(format!("  tokens at {budget}, mean"), used, "");
     }
     print_table(&rows);
     println!();

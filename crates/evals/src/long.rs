@@ -31,7 +31,7 @@ pub struct Args {
     #[arg(long, default_value_t = 20)]
     questions: usize,
     /// Tokens of an answer
-    #[arg(long, default_value_t = 4000)]
+    #[arg(long, default_value_t = crate::budget::BUDGET)]
     budget: usize,
 }
 

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, ensure};
 use serde_json::json;
 
-use crate::budget::{self, Asked, Suite};
+use crate::budget::{self, Asked, BUDGET, Suite};
 use crate::calls;
 use crate::client::{Era, Place, Tiro};
 use crate::stats::{Goal, Report, print_table};
@@ -25,7 +25,7 @@ pub struct Args {
     #[arg(long)]
     suite: PathBuf,
     /// Tokens of an answer
-    #[arg(long, value_delimiter = ',', default_value = "2000,4000,8000")]
+    #[arg(long, value_delimiter = ',', default_values_t = [BUDGET])]
     budgets: Vec<usize>,
     /// Ask only every n-th question
     #[arg(long, default_value_t = 2)]
@@ -65,6 +65,7 @@ pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
         let saved = 100.0 * (1.0 - used / whole_mean);
         report.add(format!("{budget}: tokens saved"), saved, "%");
         report.add(format!("{budget}: evidence kept"), kept, "%");
+        report.add(format!("{budget}: tokens, mean"), used, "");
         let own_facts = &facts[budget];
         let kept_facts = 100.0 * own_facts.iter().sum::<f64>() / own_facts.len().max(1) as f64;
         report.add(format!("{budget}: facts kept"), kept_facts, "%");
