@@ -79,9 +79,28 @@ fn pending(server: &mut Server) -> Result<Option<u64>> {
     Ok(answer.pending())
 }
 
+/// How often [`patiently`] calls again. Arbitrary: a machine is rarely so busy for longer.
+const ATTEMPTS: usize = 6;
+
+/// Calls a tool that only reads. If the answer is an error that advises to try again, as on a busy machine, calls it
+/// again after a pause.
+pub fn patiently(server: &mut Server, name: &str, arguments: Value) -> Result<Answer> {
+    for attempt in 1..ATTEMPTS {
+        let answer = server.try_tool(name, arguments.clone())?;
+        if !answer.is_error() {
+            return Ok(answer);
+        }
+        if !answer.text().contains("try again") {
+            break;
+        }
+        thread::sleep(Duration::from_secs(attempt as u64));
+    }
+    server.tool(name, arguments)
+}
+
 /// Searches for the `k` best hits, with a budget into which all of them fit.
 pub fn search(server: &mut Server, query: &str, k: usize) -> Result<Answer> {
-    server.tool("search_project_memory", json!({"query": query, "k": k, "max_tokens": 20000}))
+    patiently(server, "search_project_memory", json!({"query": query, "k": k, "max_tokens": 20000}))
 }
 
 /// Returns the source ids of the hits, best first and without repetitions.

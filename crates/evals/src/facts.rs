@@ -2,7 +2,9 @@
 //!
 //! A fact counts as right if an annotator took a fact from its message, too. An annotated fact counts as found if one of
 //! its messages is the source of one of Tiro's facts. Both lists are compared at the same length: if Tiro's facts have
-//! more characters than the annotated ones, the surplus is left out.
+//! more characters than the annotated ones, the surplus is left out. The share of right facts is a precision only where
+//! annotations exist. For conversations without annotations, the command counts the facts and says so; a reader measures
+//! their precision with `evals read facts`.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
@@ -14,7 +16,7 @@ use serde_json::{Value, json};
 use crate::budget::Suite;
 use crate::calls;
 use crate::client::{Era, Place, Tiro};
-use crate::stats::{Goal, Report, print_table};
+use crate::stats::{Goal, Report, interval, print_table};
 use crate::suite::Message;
 
 /// What to measure.
@@ -25,7 +27,7 @@ pub struct Args {
     suite: PathBuf,
     /// File with the annotated conversations: a JSON list of objects with `sample_id` and `observation`, as in LoCoMo
     #[arg(long)]
-    annotations: PathBuf,
+    annotations: Option<PathBuf>,
     /// Only these conversations
     #[arg(long)]
     only: Vec<String>,
@@ -56,17 +58,27 @@ struct Fact {
 pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
     let mut suite = Suite::read(&args.suite)?;
     suite.conversations.retain(|name, _| args.only.is_empty() || args.only.contains(name));
-    let text = std::fs::read_to_string(&args.annotations)
-        .with_context(|| format!("reading `{}`", args.annotations.display()))?;
-    let annotated: Vec<Annotated> = serde_json::from_str(&text).context("reading the annotations")?;
+    let annotated: Vec<Annotated> = match &args.annotations {
+        Some(path) => {
+            let text =
+                std::fs::read_to_string(path).with_context(|| format!("reading `{}`", path.display()))?;
+            serde_json::from_str(&text).context("reading the annotations")?
+        }
+        None => Vec::new(),
+    };
     let mut rows = vec![
         ["conversation", "messages", "ours", "right %", "theirs", "found %", "characters, ours / theirs"]
             .map(String::from)
             .to_vec(),
     ];
-    let (mut ours, mut right, mut theirs, mut found) = (0, 0, 0, 0);
+    let (mut ours, mut right, mut theirs, mut found, mut unknown) = (0, 0, 0, 0, 0);
     for (name, (messages, _)) in &suite.conversations {
-        let Some(annotated) = annotated.iter().find(|each| each.sample_id == *name) else { continue };
+        let facts = extracted(tiro, messages)?;
+        let Some(annotated) = annotated.iter().find(|each| each.sample_id == *name) else {
+            rows.push(without_annotations(name, messages, &facts, args.show));
+            unknown += facts.len();
+            continue;
+        };
         let observed: Vec<(&str, Vec<String>)> = annotated
             .observation
             .values()
@@ -76,7 +88,6 @@ pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
             .collect();
         let sources: HashSet<&str> = observed.iter().flat_map(|(_, ids)| ids).map(String::as_str).collect();
         let length: usize = observed.iter().map(|(text, _)| text.len()).sum();
-        let facts = extracted(tiro, messages)?;
         let (mut own_length, mut own_sources, mut own_right) = (0, HashSet::new(), 0);
         let mut used = 0;
         for (text, source) in &facts {
@@ -107,17 +118,47 @@ pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
         theirs += observed.len();
         found += own_found;
     }
-    if ours == 0 || theirs == 0 {
-        bail!("no facts to compare: none extracted, or no annotations of these conversations");
-    }
     print_table(&rows);
     println!();
+    if unknown > 0 {
+        println!(
+            "{unknown} facts are of conversations without annotations: `evals read facts` measures their precision.\n"
+        );
+    }
+    if ours + unknown == 0 {
+        bail!("no facts were extracted");
+    }
     let mut report = Report::default();
-    report.aim("facts from annotated messages", share(right, ours), "%", Goal::AtLeast(70.0));
-    report.add("annotated facts found", share(found, theirs), "%");
-    report.add("facts", ours as f64, "");
+    if theirs > 0 {
+        report.aim(
+            "facts from annotated messages (precision by annotation)",
+            share(right, ours),
+            "%",
+            Goal::AtLeast(70.0),
+        );
+        let (low, high) = interval(right, ours);
+        report.add("  lower bound, 95%", 100.0 * low, "%");
+        report.add("  upper bound, 95%", 100.0 * high, "%");
+        report.add("annotated facts found (recall)", share(found, theirs), "%");
+    }
+    report.add("facts", (ours + unknown) as f64, "");
+    report.add("facts without an annotation of their conversation", unknown as f64, "");
     report.detail = json!({"right": right, "theirs": theirs, "found": found});
     Ok(report)
+}
+
+/// Returns the row of a conversation without annotations, and prints its facts if `is_shown`.
+fn without_annotations(
+    name: &str,
+    messages: &[Message],
+    facts: &[(String, Option<&str>)],
+    is_shown: bool,
+) -> Vec<String> {
+    if is_shown {
+        facts.iter().for_each(|(text, source)| println!("? {} {text}", source.unwrap_or("?")));
+    }
+    let none = || "-".to_owned();
+    vec![name.into(), messages.len().to_string(), facts.len().to_string(), none(), none(), none(), none()]
 }
 
 fn share(part: usize, all: usize) -> f64 {
@@ -162,18 +203,20 @@ fn extracted<'m>(tiro: &Tiro, messages: &'m [Message]) -> Result<Vec<(String, Op
 
 /// Returns the id of the message that the fact was taken from: it has the fact's session and time, and most of its words.
 fn source<'m>(fact: &Fact, messages: &'m [Message]) -> Option<&'m str> {
-    let words = |text: &str| -> HashSet<String> {
-        text.split(|c: char| !c.is_alphanumeric())
-            .filter(|word| !word.is_empty())
-            .map(str::to_lowercase)
-            .collect()
-    };
-    let own = words(&fact.text);
     let is_source = |message: &&Message| {
         let same_time = message.time.as_ref().is_none_or(|time| time.get(..19) == fact.time.get(..19));
         fact.session_id.as_deref() == Some(message.session.as_str())
             && same_time
-            && own.is_subset(&words(&message.text))
+            && holds_words(&fact.text, &message.text)
     };
     messages.iter().find(is_source).map(|message| message.id.as_str())
+}
+
+/// Returns whether `message` has all words of `fact`.
+pub fn holds_words(fact: &str, message: &str) -> bool {
+    let words = |text: &str| -> HashSet<String> {
+        let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+        words.map(str::to_lowercase).collect()
+    };
+    words(fact).is_subset(&words(message))
 }

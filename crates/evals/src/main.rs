@@ -31,6 +31,7 @@ mod limits;
 mod long;
 mod mock;
 mod pack;
+mod passages;
 mod peer;
 mod random;
 mod record;

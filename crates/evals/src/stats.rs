@@ -125,6 +125,32 @@ pub fn median(values: &[f64]) -> f64 {
     }
 }
 
+/// How many standard deviations around the mean of a normal distribution contain 95% of it.
+const SIGMAS_OF_95: f64 = 1.959_964;
+
+/// Returns the lower and the upper bound of the share that `part` of `all` estimates, with 95% confidence (Wilson, 1927).
+pub fn interval(part: usize, all: usize) -> (f64, f64) {
+    if all == 0 {
+        return (0.0, 1.0);
+    }
+    let (n, share, z2) = (all as f64, part as f64 / all as f64, SIGMAS_OF_95 * SIGMAS_OF_95);
+    let center = (share + z2 / (2.0 * n)) / (1.0 + z2 / n);
+    let half = SIGMAS_OF_95 / (1.0 + z2 / n) * (share * (1.0 - share) / n + z2 / (4.0 * n * n)).sqrt();
+    ((center - half).max(0.0), (center + half).min(1.0))
+}
+
+/// Returns the mean; 0 if there are no values.
+pub fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
+/// Returns the share of `part` in `all` in per cent, with its 95% interval, such as `75.0 (50.5 to 89.8)`.
+pub fn share_with_interval(part: usize, all: usize) -> String {
+    let (low, high) = interval(part, all);
+    let share = 100.0 * part as f64 / all.max(1) as f64;
+    format!("{share:.1} ({:.1} to {:.1})", 100.0 * low, 100.0 * high)
+}
+
 /// Returns a number with about three significant digits.
 fn short(value: f64) -> String {
     match value.abs() {
@@ -154,6 +180,18 @@ mod tests {
     fn median_of_an_even_number_is_between() {
         assert_eq!(median(&[4.0, 1.0, 3.0, 2.0]), 2.5);
         assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
+    }
+
+    #[test]
+    fn intervals_are_those_of_wilson() {
+        let close = |(low, high): (f64, f64), wanted: (f64, f64)| {
+            assert!((low - wanted.0).abs() < 5e-4 && (high - wanted.1).abs() < 5e-4, "{low} {high}");
+        };
+        close(interval(8, 10), (0.4902, 0.9433));
+        close(interval(0, 20), (0.0, 0.1611));
+        close(interval(50, 100), (0.4038, 0.5962));
+        close(interval(0, 0), (0.0, 1.0));
+        assert_eq!(share_with_interval(8, 10), "80.0 (49.0 to 94.3)");
     }
 
     #[test]

@@ -48,7 +48,7 @@ const FRAME: usize = 180;
 const WAYS: [&str; 4] = ["tiro", "textrank", "random", "lead"];
 
 /// Words of answers that are not looked for.
-const COMMON: &str = "a about after all also am an and any are as at be because been before but by can could did do \
+pub const COMMON: &str = "a about after all also am an and any are as at be because been before but by can could did do \
     does for from get got had has have he her him his how i if in into is it its just me more my no not of on or our out \
     she so some than that the their them then there they this to too up was we were what when where which who will with \
     would you your";
@@ -210,7 +210,8 @@ fn choose(way: &str, messages: &[Message], bytes: usize) -> String {
     chosen.into_iter().map(|place| sentences[place]).collect::<Vec<_>>().join(" ")
 }
 
-fn sentences(text: &str) -> Vec<&str> {
+/// Returns the sentences of `text`. A line ends a sentence.
+pub fn sentences(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut start = 0;
     let bytes = text.as_bytes();
