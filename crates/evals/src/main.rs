@@ -30,6 +30,7 @@ mod latency;
 mod limits;
 mod long;
 mod mock;
+mod nothing;
 mod pack;
 mod passages;
 mod peer;
@@ -106,6 +107,8 @@ enum Eval {
     Facts(facts::Args),
     /// Whether a context shows the newest value first and marks the older ones
     Updates(updates::Args),
+    /// How often Tiro says that the memory has nothing about a question, and how often that is right
+    Nothing(nothing::Args),
     /// How many true and how many false summaries by a model are accepted
     Gate(gate::Args),
     /// How often the lines of a changelog find their commits
@@ -171,6 +174,7 @@ fn main() -> Result<ExitCode> {
         Eval::Summaries(args) => ("summaries", summaries::run(args, &tiro)?),
         Eval::Facts(args) => ("facts", facts::run(args, &tiro)?),
         Eval::Updates(args) => ("updates", updates::run(args, &tiro)?),
+        Eval::Nothing(args) => ("nothing", nothing::run(args, &tiro)?),
         Eval::Gate(args) => ("gate", gate::run(args, &tiro)?),
         Eval::Commits(args) => ("commits", commits::run(args, &tiro)?),
         Eval::Import(args) => ("import", commits::run_import(args, &tiro)?),
