@@ -24,6 +24,7 @@ mod facts;
 mod frames;
 mod gate;
 mod hooks;
+mod imported;
 mod isolation;
 mod join;
 mod latency;
@@ -35,6 +36,7 @@ mod pack;
 mod passages;
 mod peer;
 mod random;
+mod read;
 mod record;
 mod replay;
 mod resend;
@@ -54,6 +56,7 @@ mod tokens;
 mod trees;
 mod updates;
 mod vectors;
+mod week;
 mod words;
 
 use std::path::PathBuf;
@@ -109,6 +112,10 @@ enum Eval {
     Updates(updates::Args),
     /// How often Tiro says that the memory has nothing about a question, and how often that is right
     Nothing(nothing::Args),
+    /// Writes a form on which a reader judges marks, facts, summaries, titles, hits or contexts, and reads the verdicts
+    Read(read::Args),
+    /// How much of the contexts is about the question, in a repository with its sessions
+    Week(week::Args),
     /// How many true and how many false summaries by a model are accepted
     Gate(gate::Args),
     /// How often the lines of a changelog find their commits
@@ -175,6 +182,8 @@ fn main() -> Result<ExitCode> {
         Eval::Facts(args) => ("facts", facts::run(args, &tiro)?),
         Eval::Updates(args) => ("updates", updates::run(args, &tiro)?),
         Eval::Nothing(args) => ("nothing", nothing::run(args, &tiro)?),
+        Eval::Read(args) => ("read", read::run(args, &tiro)?),
+        Eval::Week(args) => ("week", week::run(args, &tiro)?),
         Eval::Gate(args) => ("gate", gate::run(args, &tiro)?),
         Eval::Commits(args) => ("commits", commits::run(args, &tiro)?),
         Eval::Import(args) => ("import", commits::run_import(args, &tiro)?),
