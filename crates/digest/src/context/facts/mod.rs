@@ -1,21 +1,25 @@
-//! Finds facts and decisions in a conversation without a model.
+//! Finds standing instructions and decisions in a conversation without a model: few, and only what certainly lasts.
 //!
-//! A fact is a whole sentence of a message. A person's sentence is a fact if it says something about the person or the
-//! project, or states a rule or a choice. An assistant's sentence is a fact if it is a report that the person did not
-//! reject, or a proposal that the person accepted. A sentence is scored by general signs, such as the first person, a
-//! past tense, a date, a name, or "must" and "never". So no list of topics is needed. Only a few sentences are taken
-//! from each exchange. Questions, requests of one moment, code, headings, rows of tables, quotations, and text that a
-//! client added are skipped. The signs are English. In other languages, only sentences with names and numbers can reach
-//! the required score.
+//! A fact is a whole sentence in a person's own words that states a rule ("always", "must never", "from now on"), a
+//! preference or a choice ("we decided", "use A instead of B") and is understandable alone. An assistant's sentence is a
+//! decision only if it proposes something that lasts and the person accepts it. An assistant's reports are left to
+//! summaries. In a conversation of two people, what one of them tells of their own past is a fact too.
+//!
+//! Never taken are questions, what is only imagined, requests of one moment, what somebody else said, quoted text, and
+//! text on which the assistant shall work ([`own`]). A sentence that the speaker takes back in one of the next messages,
+//! or of which the speaker later states the opposite, is left out or superseded ([`fate`]). The words are English; a
+//! quotation is recognised in all languages.
 
-mod answers;
-mod passing;
-mod said;
-mod signs;
+mod cues;
+mod fate;
+mod own;
+mod stands;
 #[cfg(test)]
 mod tests;
+mod words;
 
 use crate::statements::replies;
+use std::collections::HashSet;
 use tiro_base::memory::{Kind, Role};
 
 /// A message of a conversation.
@@ -40,9 +44,21 @@ pub struct Fact {
     pub text: String,
     /// The ordinal of the message.
     pub ordinal: i64,
-    /// The ordinal of the earlier message whose decisions this fact takes back, as in "forget that, we stay with
-    /// Redis".
-    pub takes_back: Option<i64>,
+    /// The earlier facts that no longer hold because of this fact, as in "forget that, we stay with Redis".
+    pub takes_back: Vec<TakenBack>,
+}
+
+/// An earlier fact that a later one takes back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TakenBack {
+    /// The kind of the earlier fact.
+    pub kind: Kind,
+    /// The text of the earlier fact.
+    pub text: String,
+    /// The ordinal of the earlier fact's message.
+    pub ordinal: i64,
+    /// Whether the earlier fact's message says nothing else, so that the message no longer holds either.
+    pub is_message: bool,
 }
 
 /// The kind of speaker.
@@ -57,10 +73,7 @@ pub enum Voice {
 }
 
 /// The maximum number of facts that are taken from one message of a person. Arbitrary: few rather than many.
-const OF_MESSAGE: usize = 2;
-
-/// The maximum number of a person's messages between a decision and the message that takes it back. Arbitrary.
-const TAKEN_BACK_WITHIN: usize = 3;
+const OF_MESSAGE: usize = 3;
 
 impl Said<'_> {
     /// Returns the kind of speaker.
@@ -78,7 +91,7 @@ impl Voice {
         let name = speaker.map(str::trim).filter(|name| !name.is_empty());
         match (role, name) {
             (Some(Role::User), name) => Voice::Person(name.unwrap_or("user").to_lowercase()),
-            (Some(Role::Assistant), Some(name)) if signs::is_persons_name(name) => {
+            (Some(Role::Assistant), Some(name)) if words::is_persons_name(name) => {
                 Voice::Person(format!("assistant {}", name.to_lowercase()))
             }
             (Some(Role::Assistant), _) => Voice::Assistant,
@@ -90,7 +103,6 @@ impl Voice {
 /// Returns the facts and decisions of `messages`, in order. An assistant's messages after the last message of a person
 /// are not judged yet. The caller passes them again after the person has answered.
 pub fn facts(messages: &[Said<'_>]) -> Vec<Fact> {
-    let mut found: Vec<Fact> = Vec::new();
     let persons: Vec<(usize, String)> = messages
         .iter()
         .enumerate()
@@ -99,36 +111,25 @@ pub fn facts(messages: &[Said<'_>]) -> Vec<Fact> {
             Voice::Assistant | Voice::Other => None,
         })
         .collect();
-    let works = answers::works(messages);
+    let among_people = persons.iter().any(|(_, name)| *name != persons[0].1);
+    let mut found = fate::Found::default();
     let mut after = 0;
-    for (number, (place, name)) in persons.iter().enumerate() {
-        let answers = &messages[after..*place];
+    for (place, name) in persons {
+        let (answers, message) = (&messages[after..place], &messages[place]);
         after = place + 1;
-        let message = &messages[*place];
-        found.extend(answers::accepted(answers, message.text));
-        let takes_back = replies::is_taken_back(message.text).then(|| {
-            let before = persons[..number].iter().rev().take(TAKEN_BACK_WITHIN);
-            let mut own =
-                before.filter(|(_, speaker)| speaker == name).map(|(place, _)| messages[*place].ordinal);
-            let has_decision = |ordinal: &i64| {
-                found.iter().any(|fact| fact.ordinal == *ordinal && fact.kind == Kind::Decision)
-            };
-            own.clone().find(has_decision).or_else(|| own.next())
-        });
-        let own = said::stated(message.text, takes_back.is_some(), works.then_some(&messages[..*place]));
-        found.extend(own.into_iter().take(OF_MESSAGE).map(|(kind, text)| Fact {
-            kind,
-            text,
-            ordinal: message.ordinal,
-            takes_back: takes_back.flatten(),
-        }));
+        let answer = answers.iter().rev().find(|answer| answer.voice() == Voice::Assistant);
+        let accepted = answer.and_then(|answer| Some((answer, own::accepted(answer.text, message.text)?)));
+        if let Some((answer, text)) = accepted {
+            found.add(&name, answer, vec![(Kind::Decision, text)], Vec::new());
+        }
+        let taken_back = match replies::is_taken_back(message.text) {
+            true => found.taken_back(&name, message.text),
+            false => Vec::new(),
+        };
+        let mut stated = own::stated(message.text, &messages[..place], among_people);
+        stated.truncate(OF_MESSAGE);
+        found.add(&name, message, stated, taken_back);
     }
-    let mut known: Vec<String> = Vec::new();
-    found.retain(|fact| {
-        let words = signs::words(&fact.text).join(" ");
-        let is_new = !known.contains(&words);
-        known.push(words);
-        is_new
-    });
-    found
+    let mut known: HashSet<String> = HashSet::new();
+    found.facts().filter(|fact| known.insert(words::words(&fact.text).join(" "))).collect()
 }

@@ -4,97 +4,210 @@ fn said(ordinal: i64, role: Role, text: &str) -> Said<'_> {
     Said { ordinal, role: Some(role), speaker: None, text }
 }
 
-/// Returns the facts as lines: kind, ordinal and text.
-fn lines(messages: &[(Role, &str)]) -> Vec<String> {
+/// Returns the facts of a conversation in which the user and an assistant take turns, beginning with the user.
+fn talk(texts: &[&str]) -> Vec<Fact> {
+    let role = |ordinal: i64| if ordinal % 2 == 0 { Role::User } else { Role::Assistant };
     let messages: Vec<Said<'_>> =
-        messages.iter().zip(0..).map(|((role, text), ordinal)| said(ordinal, *role, text)).collect();
-    facts(&messages).iter().map(|fact| format!("{} {}: {}", fact.kind, fact.ordinal, fact.text)).collect()
+        texts.iter().zip(0..).map(|(text, ordinal)| said(ordinal, role(ordinal), text)).collect();
+    facts(&messages)
+}
+
+/// Returns the texts of the facts in one message of a user.
+fn texts(message: &str) -> Vec<String> {
+    talk(&[message]).into_iter().map(|fact| fact.text).collect()
 }
 
 #[test]
-fn a_person_states_facts_rules_and_choices() {
-    let told = "Hello there! I moved the ledger to Lisbon last week. Every invoice must have a tax number. How are you?";
+fn standing_instructions_and_decisions_are_taken_whole() {
+    let lasting = [
+        "The deploy script must never run on Fridays.",
+        "Every invoice must have a tax number.",
+        "Please never commit directly to main.",
+        "when reading the ledger, always use `jq`, never grep",
+        "From now on, answer in German.",
+        "You must always use type hints in Python code.",
+        "I'd like you to always run the formatter before committing.",
+        "don't push without asking me first",
+        "Tests must not use the network.",
+        "there should be no duplication across rules",
+        "I prefer small commits over large ones.",
+        "never ask me questions like \"Shall I proceed with the next one?\"",
+        "We decided to keep SQLite for the index.",
+        "We've decided: the release is named after harbours.",
+        "Decision: we keep the monolith.",
+        "I've decided on three parts: auth, ledger and reports.",
+        "We agreed that all API errors are returned as JSON.",
+        "Let's go with SQLite for storage.",
+        "use pnpm, not npm",
+        "We use Postgres for the queue and Redis for the cache.",
+        "we dont need backward compatibility",
+        "i want the ledger entry to contain the name of the harbour.",
+    ];
+    for text in lasting {
+        assert_eq!(texts(text), [text.replace('`', "")], "{text}");
+    }
+    let both = "Hello there! We decided to name the release after harbours. Is it ready? Never push without asking me.";
     assert_eq!(
-        lines(&[(Role::User, told)]),
-        [
-            "fact 0: I moved the ledger to Lisbon last week.",
-            "decision 0: Every invoice must have a tax number."
-        ]
+        texts(both),
+        ["We decided to name the release after harbours.", "Never push without asking me."]
     );
-    assert_eq!(lines(&[(Role::User, "We decided to keep SQLite for the index.")]).len(), 1);
 }
 
 #[test]
-fn requests_questions_and_courtesies_state_nothing() {
+fn requests_questions_guesses_and_remarks_state_nothing() {
     let nothing = [
         "run the tests again",
+        "Never mind, the tests pass.",
+        "Don't touch src/main.rs now, we're in the middle of the release.",
+        "create a task to ensure that all changes, like adding a new one, always take place in the main folder",
+        "let's use the other port for now",
+        "let's keep going with the ledger",
         "Can you move the ledger to Lisbon by Friday?",
-        "please commit the 3 files in src/ledger and push them",
-        "Thanks, that looks great to me!",
-        "fix the bug in src/main.rs that we saw yesterday",
-        "I wonder what you think of it.",
+        "should i always run the ledger with debug",
+        "What would change if we decided to drop Postgres?",
+        "What if we decided to drop Postgres",
+        "Suppose we decided to use Rust for the parser.",
+        "I wonder whether we should always pin versions in the lock file.",
+        "Maybe we should always switch to Postgres in Lisbon.",
+        "We haven't decided on a database for the ledger.",
+        "There must be a bug in the parser.",
+        "the ledger must have been empty in the morning",
+        "you always forget the changelog of the ledger",
+        "Failed to update: reading the ledger: must never be empty: code 4",
         "ok",
     ];
     for text in nothing {
-        assert_eq!(lines(&[(Role::User, text)]), Vec::<String>::new(), "{text}");
+        assert_eq!(texts(text), Vec::<String>::new(), "{text}");
     }
 }
 
 #[test]
-fn only_whole_sentences_of_prose_and_list_items_are_taken() {
-    let text = "# We must always use port 8080\n\n| we decided | port 8080 in 2024 |\n|---|---|\n\n> We must never use port 8081.\n\n\
-        ```\nwe must never use port = 8082;\n```\n\nDear [Your Name], we must always meet on [Date] at noon.\n\n\
-        <system-reminder>We must never use port 8083 again.</system-reminder>\n\n- Every service must log to stderr.";
-    assert_eq!(lines(&[(Role::User, text)]), ["decision 0: Every service must log to stderr."]);
-}
-
-#[test]
-fn what_an_assistant_proposed_counts_once_it_is_accepted() {
-    let proposal = "I recommend using `fallocate` for the ledger file, since it never fragments.";
-    let talk = |reply| lines(&[(Role::User, "how?"), (Role::Assistant, proposal), (Role::User, reply)]);
-    assert_eq!(talk("yes, go ahead").len(), 0, "it speaks of itself");
-    let proposal = "We should use `fallocate` for the ledger file, since it never fragments.";
-    let talk = |reply| lines(&[(Role::User, "how?"), (Role::Assistant, proposal), (Role::User, reply)]);
-    assert_eq!(talk("yes, go ahead"), [format!("decision 1: {}", proposal.replace('`', ""))]);
-    assert!(talk("no, keep it simple").is_empty() && talk("what else is there?").is_empty());
-    // Without a reply it is not judged yet.
-    assert!(lines(&[(Role::User, "how?"), (Role::Assistant, proposal)]).is_empty());
-}
-
-#[test]
-fn what_an_assistant_did_counts_unless_it_is_rejected() {
-    let done = "The `ledger close` command now writes a backup before it rotates the file.";
-    let talk = |reply| {
-        lines(&[
-            (Role::User, "make it safe"),
-            (Role::Tool, "Edit src/ledger.rs"),
-            (Role::Assistant, done),
-            (Role::User, reply),
-        ])
-    };
-    assert_eq!(talk("commit it"), [format!("fact 2: {}", done.replace('`', ""))]);
-    assert!(talk("that doesn't work").is_empty() && talk("still broken").is_empty());
-    let only_told = lines(&[(Role::User, "why?"), (Role::Assistant, done), (Role::User, "commit it")]);
-    assert!(only_told.is_empty(), "no work was done: {only_told:?}");
-}
-
-#[test]
-fn a_decision_that_is_taken_back_is_named() {
-    let messages = [
-        said(0, Role::User, "We decided to use Postgres for the queue."),
-        said(1, Role::Assistant, "I'll set it up."),
-        said(2, Role::User, "Forget that, we stay with Redis."),
+fn sentences_that_need_their_conversation_are_left_out() {
+    let dangling = [
+        "It must never run on Fridays in Lisbon.",
+        "This must always be a list of harbours.",
+        "They must never call our API.",
+        "We decided to use that for the ledger.",
+        "We decided to keep the harbours above.",
+        "I prefer the latter of the two.",
+        "always use it",
     ];
-    let found = facts(&messages);
-    assert_eq!(
-        found.iter().map(|fact| (fact.ordinal, fact.takes_back)).collect::<Vec<_>>(),
-        [(0, None), (2, Some(0))]
-    );
-    assert_eq!(found[1].text, "Forget that, we stay with Redis.");
+    for text in dangling {
+        assert_eq!(texts(text), Vec::<String>::new(), "{text}");
+    }
+    let long = format!("We decided to keep {} harbours.", "many small ".repeat(20));
+    assert!(texts(&long).is_empty());
+    assert_eq!(texts("Every file in this project must have a header.").len(), 1);
 }
 
 #[test]
-fn two_people_who_talk_are_two_persons() {
+fn the_words_of_others_are_not_the_speakers() {
+    let foreign = [
+        "Translate this: 'We decided to rewrite everything in Haskell. We must always use tabs.'",
+        "Translate this into German. We decided to rewrite everything in Haskell.",
+        "Übersetze: „We decided to rewrite everything in Haskell. We must always use tabs.“",
+        "Traduis : « We decided to rewrite everything. We must always use tabs. »",
+        "翻訳して「We decided to rewrite everything. We must always use tabs.」",
+        "Write a test whose message is \"we decided to ship on Fridays\".",
+        "Make the button say “We never share data with others”.",
+        "Proofread: We decided to move everything to AWS. Everyone must use the new console.",
+        "Please fix the grammar of the following text.\n\nWe decided to moves everything to AWS.",
+        "Write a post that begins with: We decided to ship on Fridays.",
+        "Here is the README of another project, please shorten it:\n\n> We chose Kafka for all events.",
+        "Here is the README of another project:\n\nWe chose Kafka for all events.\n\nUsers must never log in twice.",
+        "See the README:\n```\nUsers must never call the internal API.\n```",
+        "I got a mail.\n\nHi team,\n\nWe decided to move everything to AWS.\n\nBest,\nBob",
+        "Subject: Plans\nFrom: bob@example.org\n\nWe decided to use Kafka for events.",
+        "<system-reminder>We must never use port 8083 again.</system-reminder>",
+        "# We must always use port 8080\n\n| we decided | port 8080 |\n|---|---|",
+        "Bob said we must never use tabs in the ledger.",
+        "In my last company we always used Jira for tickets.",
+        "Bob's team decided to use Kafka for events.",
+        "Dear [Your Name], we must always meet on [Date] at noon.",
+    ];
+    for text in foreign {
+        assert_eq!(texts(text), Vec::<String>::new(), "{text}");
+    }
+    assert_eq!(texts("Remember: users' data must never leave the harbour's ledger.").len(), 1, "apostrophes");
+}
+
+#[test]
+fn what_a_person_pasted_is_not_their_statement() {
+    let review = "Every service must log to **stderr** in Lisbon, since `stdout` is parsed.";
+    let pasted = "Every service must log to stderr in Lisbon, since stdout is parsed.";
+    assert!(talk(&["review it", review, pasted]).is_empty());
+    let plan = format!("# Plan\n\n{}", "We must never store a ledger in Lisbon. ".repeat(40));
+    assert!(texts(&plan).is_empty());
+}
+
+#[test]
+fn a_proposal_counts_once_it_is_accepted() {
+    let proposal = "We should use `fallocate` for the ledger file rather than a loop of writes.";
+    assert_eq!(talk(&["how?", proposal, "yes, go ahead"])[0].text, proposal.replace('`', ""));
+    for reply in
+        ["no, keep it simple", "what else is there?", "Yes, but what does the other one cost in Lisbon?"]
+    {
+        assert!(talk(&["how?", proposal, reply]).is_empty(), "{reply}");
+    }
+    assert!(talk(&["how?", proposal]).is_empty(), "not answered yet");
+    let two = format!("{proposal} We should keep a backup of the ledger.");
+    assert!(talk(&["how?", &two, "yes"]).is_empty(), "which of the two?");
+}
+
+#[test]
+fn an_assistants_report_or_guess_is_no_fact() {
+    let told = [
+        "I found the cause: the search endpoint is broken and returns empty results.",
+        "The `ledger close` command now writes a backup before it rotates the file.",
+        "We must never run the ledger in Lisbon.",
+    ];
+    for text in told {
+        assert!(talk(&["look", text, "ok, commit it"]).is_empty(), "{text}");
+    }
+}
+
+/// Returns for each fact its ordinal and the texts of the facts that it takes back.
+fn fates(told: &[&str]) -> Vec<(i64, Vec<String>)> {
+    let texts = |fact: Fact| fact.takes_back.into_iter().map(|taken| taken.text).collect();
+    talk(told).into_iter().map(|fact| (fact.ordinal, texts(fact))).collect()
+}
+
+#[test]
+fn a_fact_is_superseded_by_what_its_speaker_says_instead() {
+    let changes = [
+        (
+            "The deploy script must never run on Fridays.",
+            "Actually, scratch that: Fridays are fine, but the deploy script must never run on Mondays.",
+        ),
+        ("We decided to use Postgres for the queue.", "Forget that, we stay with Redis."),
+        ("Always squash commits before merging.", "I changed my mind: never squash commits before merging."),
+        ("We use tabs in all files.", "We don't use tabs in all files."),
+        ("We decided to use Postgres for the queue.", "We decided to use Redis for the queue instead."),
+        ("let's use the Bodoni font instead", "ok, it needs a license, let's use the Garamond font instead"),
+    ];
+    for (old, new) in changes {
+        assert_eq!(fates(&[old, "Noted.", new]), [(0, vec![]), (2, vec![old.to_owned()])], "{new}");
+    }
+    // Only what it names is taken back, and only what was said shortly before.
+    let two = "We decided to use Postgres for the queue. The deploy script must never run on Fridays.";
+    let back = "Scratch that, we use Redis for the queue.";
+    assert_eq!(fates(&[two, "ok", back])[2].1, ["We decided to use Postgres for the queue."]);
+    let late = ["Tests must not use the network.", "ok", "go", "ok", "go", "ok", "go", "ok", back];
+    assert_eq!(fates(&late)[1].1, Vec::<String>::new());
+    // Rules for several things stand beside each other.
+    let beside = ["The script must never run on Fridays.", "ok", "The script must never run on Mondays."];
+    assert_eq!(fates(&beside)[1].1, Vec::<String>::new());
+}
+
+#[test]
+fn a_fact_that_is_taken_back_without_another_is_left_out() {
+    assert!(talk(&["We decided to use Postgres for the queue.", "ok", "Scratch that."]).is_empty());
+    let other = ["We decided to use Postgres for the queue.", "ok", "Don't forget that."];
+    assert_eq!(talk(&other).len(), 1);
+}
+
+#[test]
+fn two_people_who_talk_tell_of_themselves() {
     let voice = |role, speaker| Said { ordinal: 0, role: Some(role), speaker, text: "" }.voice();
     assert_eq!(voice(Role::Assistant, Some("Ines Moreau")), Voice::Person("assistant ines moreau".into()));
     assert_ne!(voice(Role::User, Some("Ines")), voice(Role::Assistant, Some("Ines")));
@@ -102,91 +215,43 @@ fn two_people_who_talk_are_two_persons() {
         assert_eq!(voice(Role::Assistant, name), Voice::Assistant, "{name:?}");
     }
     assert_eq!(voice(Role::Tool, Some("Edit")), Voice::Other);
+
+    let between = |texts: &[&str]| -> Vec<String> {
+        let speaker = |ordinal: i64| if ordinal % 2 == 0 { "Ines" } else { "Ada" };
+        let told: Vec<Said<'_>> = texts
+            .iter()
+            .zip(0..)
+            .map(|(text, ordinal)| Said {
+                speaker: Some(speaker(ordinal)),
+                ..said(ordinal, Role::User, text)
+            })
+            .collect();
+        facts(&told).into_iter().map(|fact| fact.text).collect()
+    };
+    let told = [
+        "I moved to Lisbon in May 2024.",
+        "Let's keep exploring the town!",
+        "You must be so proud of the boat.",
+    ];
+    assert_eq!(between(&told), [told[0]]);
+    assert!(texts(told[0]).is_empty(), "an assistant needs rules and decisions");
 }
 
 #[test]
 fn odd_conversations_give_few_facts_or_none() {
     let list: String =
-        (0..5000).map(|number| format!("- item {number} is always number {number}\n")).collect();
-    assert!(lines(&[(Role::User, &list)]).len() <= OF_MESSAGE);
+        (0..5000).map(|number| format!("- harbour {number} must never be harbour {number}\n")).collect();
+    assert!(texts(&list).len() <= OF_MESSAGE);
     let code = "fn main() {\n    let limit = 30; // we must never change it\n}\n".repeat(200);
-    assert!(lines(&[(Role::User, &code)]).is_empty());
-    let tools: Vec<(Role, &str)> =
-        (0..200).map(|_| (Role::Tool, "Edit: we decided to use port 8080")).collect();
-    assert!(lines(&tools).is_empty());
-    let same: Vec<(Role, &str)> =
-        (0..50).map(|_| (Role::User, "Every invoice must have a number.")).collect();
-    assert_eq!(lines(&same).len(), 1);
-    assert!(facts(&[said(0, Role::User, &"x ".repeat(2 << 20))]).is_empty());
-}
-
-/// A session in which an assistant works: `said`, then a tool call, then `answer`, then a reply.
-fn work<'a>(said: &'a str, answer: &'a str) -> Vec<(Role, &'a str)> {
-    vec![
-        (Role::User, said),
-        (Role::Tool, "Edit src/ledger.rs"),
-        (Role::Assistant, answer),
-        (Role::User, "commit it"),
-    ]
-}
-
-#[test]
-fn where_an_assistant_works_a_person_states_what_lasts() {
-    let lasting = [
-        "We don't need multi-user accounts or anything like that.",
-        "I already have a fly.io account and flyctl is installed on the server.",
-        "Any invoice that's only in Lisbon must get its own tax number.",
-        "The ledger in `src/ledger.rs` must never be read by two processes.",
-    ];
-    for text in lasting {
-        assert_eq!(lines(&work(text, "I see.")).len(), 1, "{text}");
-    }
-    let passing = [
-        "I tried it with the ledger of Lisbon last week and it was empty.",
-        "I saw no evidence of src/hook.rs running on my machine today.",
-        "We weren't sure what we were gonna do w/ it in 2024.",
-        "The first thing we need to look into is the schema of Lisbon in the cloud.",
-        "It must function like what we described in docs/init.md, always.",
-        "Maybe we should always switch to Postgres in Lisbon.",
-        "should i always run the ledger with debug",
-        "Failed to update: reading the ledger: must never be empty: code 4",
-        "If that upload throws, the row must never say that we finished in Lisbon.",
-    ];
-    for text in passing {
-        assert_eq!(lines(&work(text, "I see.")), Vec::<String>::new(), "{text}");
-    }
-}
-
-#[test]
-fn what_a_person_pasted_is_not_their_statement() {
-    let review = "Every service must log to **stderr** in Lisbon, since `stdout` is parsed.";
-    let pasted = "Every service must log to stderr in Lisbon, since stdout is parsed.";
-    let mut messages = work("review it", review);
-    assert_eq!(lines(&messages).len(), 0, "not accepted");
-    messages.push((Role::User, pasted));
-    assert_eq!(lines(&messages).len(), 0);
-    let plan = format!("# Plan\n\n{}", "We must never store a ledger in Lisbon. ".repeat(40));
-    assert_eq!(lines(&work(&plan, "I see.")).len(), 0);
-}
-
-#[test]
-fn a_report_counts_if_it_says_how_something_is_from_now_on() {
-    let lasting = [
-        "The `ledger close` command now writes a backup before it rotates the file.",
-        "Fixed the ledger in `src/ledger.rs` by renaming `pipeline` to `tasks`, which version 2 requires.",
-    ];
-    for text in lasting {
-        assert_eq!(lines(&work("make it safe", text)).len(), 1, "{text}");
-    }
-    let of_moment = [
-        "Updated the README of the ledger to describe what `src/ledger.rs` does now.",
-        "Done — `src/ledger.rs` now has the three fields that the ledger asks for.",
-        "Removed option B from D7, so `src/ledger.rs` now states the way it is read.",
-        "All three calls in `src/ledger.rs` are now fixed in the same way as before.",
-        "The dialog of `src/ledger.rs` should now handle long names without covering it.",
-        "My stand-in for `src/ledger.rs` now stalls at the end because it speaks no gRPC.",
-    ];
-    for text in of_moment {
-        assert_eq!(lines(&work("make it safe", text)), Vec::<String>::new(), "{text}");
+    assert!(texts(&code).is_empty());
+    let tools: Vec<Said<'_>> =
+        (0..200).map(|ordinal| said(ordinal, Role::Tool, "We decided to use port 8080.")).collect();
+    assert!(facts(&tools).is_empty());
+    let same = ["Every invoice must have a number."; 51];
+    assert_eq!(talk(&same).len(), 1);
+    for odd in
+        ["x ".repeat(2 << 20), "\"".repeat(1 << 16), "' a".repeat(1 << 16), "we decided: ".repeat(1 << 12)]
+    {
+        assert!(talk(&[&odd]).is_empty());
     }
 }

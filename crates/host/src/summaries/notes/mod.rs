@@ -11,13 +11,13 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
 use crate::engine::Engine;
-use crate::project::{OpenProject, WritableProject};
+use crate::project::WritableProject;
 use crate::summaries::known::Known;
 use crate::summaries::messages::{blocking, count};
 use tiro_base::error::Result;
 use tiro_base::memory::{Draft, Memory, MemoryId, MemoryKey, Provenance};
 use tiro_base::scope::{Scope, SessionId, Visibility};
-use tiro_digest::context::facts::{Fact, Said, Voice, facts};
+use tiro_digest::context::facts::{Fact, Said, TakenBack, Voice, facts};
 use tiro_digest::statements::{About, Stated, Subjects, of_message};
 use tiro_intake::prepare;
 use tiro_store::{MessageRow, NewStatement, PreparedMemory, ReadStore, Statement, Store, SubjectKey};
@@ -129,8 +129,9 @@ pub struct NewFacts {
 /// Returns the facts in the next new messages of the session, as [`note`] would store them. Stores nothing.
 pub async fn new_facts(known: &Known<'_>) -> Result<NewFacts> {
     let Some(new) = unnoted(known).await? else { return Ok(NewFacts::default()) };
-    let (memories, taken_back) = as_memories(known.project, known.session, new.facts, &new.read).await?;
-    let taken_back: HashSet<MemoryId> = taken_back.into_iter().flatten().collect();
+    let memories = as_memories(known.session, new.facts, &new.read);
+    let taken_back: HashSet<MemoryId> =
+        memories.iter().flat_map(|memory| memory.draft.supersedes.clone()).collect();
     let fact = |PreparedMemory { id, draft, tokens, .. }: PreparedMemory| Memory {
         id,
         key: MemoryKey::NOT_STORED,
@@ -193,7 +194,7 @@ async fn save_facts(
     facts: Vec<Fact>,
     read: &[(MessageRow, String)],
 ) -> Result<()> {
-    let (memories, _) = as_memories(project, session, facts, read).await?;
+    let memories = as_memories(session, facts, read);
     if memories.is_empty() {
         return Ok(());
     }
@@ -202,56 +203,31 @@ async fn save_facts(
     Ok(())
 }
 
-/// Returns the facts as memories that refer to their messages. For each of these facts, also returns the facts that it
-/// takes back.
-async fn as_memories(
-    project: &OpenProject,
-    session: &SessionId,
-    facts: Vec<Fact>,
-    read: &[(MessageRow, String)],
-) -> Result<(Vec<PreparedMemory>, Vec<Vec<MemoryId>>)> {
-    let (store, scope) = (project.store.as_ref(), &project.scope);
-    let mut by_source: HashMap<i64, Vec<MemoryId>> = HashMap::new();
-    let mut memories: Vec<PreparedMemory> = Vec::with_capacity(facts.len());
+/// Returns the facts as memories that refer to their messages. Each memory names those that it takes back: earlier
+/// facts, and messages that say nothing else.
+fn as_memories(session: &SessionId, facts: Vec<Fact>, read: &[(MessageRow, String)]) -> Vec<PreparedMemory> {
+    let source_of = |ordinal: i64| read.iter().map(|(row, _)| row).find(|row| row.ordinal == ordinal);
+    let key = |source: &MessageRow, text: &str| {
+        format!("from {} {}", source.id, blake3::hash(text.as_bytes()).to_hex())
+    };
+    let mut memories = Vec::with_capacity(facts.len());
     for fact in facts {
-        let Some((source, _)) = read.iter().find(|(row, _)| row.ordinal == fact.ordinal) else { continue };
-        let key = format!("from {} {}", source.id, blake3::hash(fact.text.as_bytes()).to_hex());
+        let Some(source) = source_of(fact.ordinal) else { continue };
+        let id = MemoryId::derive(fact.kind, Some(session), &key(source, &fact.text));
         let mut draft = Draft::new(fact.kind, Provenance::Derived, fact.text, source.time);
         draft.session = Some(session.clone());
         draft.role = source.role;
         draft.speaker.clone_from(&source.speaker);
         draft.references = vec![source.id.clone()];
-        if let Some(before) = fact.takes_back {
-            draft.supersedes = taken_back(store, scope, session, before, &by_source).await?;
+        for TakenBack { kind, text, ordinal, is_message } in fact.takes_back {
+            let Some(source) = source_of(ordinal) else { continue };
+            draft.supersedes.push(MemoryId::derive(kind, Some(session), &key(source, &text)));
+            draft.supersedes.extend(is_message.then(|| source.id.clone()));
         }
-        let id = MemoryId::derive(draft.kind, Some(session), &key);
-        by_source.entry(fact.ordinal).or_default().push(id.clone());
         let chunks = prepare::pieces(&draft, &id);
         memories.push(PreparedMemory { tokens: count(&draft.text) as i64, chunks, id, draft });
     }
-    let taken_back = memories.iter().map(|memory| memory.draft.supersedes.clone()).collect();
-    Ok((memories, taken_back))
-}
-
-/// Returns the facts of the message with the ordinal `before`. They come from this step or from the store.
-async fn taken_back(
-    store: &dyn ReadStore,
-    scope: &Scope,
-    session: &SessionId,
-    before: i64,
-    by_source: &HashMap<i64, Vec<MemoryId>>,
-) -> Result<Vec<MemoryId>> {
-    if let Some(ids) = by_source.get(&before) {
-        return Ok(ids.clone());
-    }
-    let message = store.surroundings(scope, session, before, 0, 0).await?.pop();
-    let Some(message) = message.filter(|message| message.ordinal == Some(before)) else {
-        return Ok(Vec::new());
-    };
-    let keys = store.references(scope, message.key).await?;
-    let facts = store.memories(scope, keys).await?;
-    let is_extract = |memory: &Memory| memory.provenance == Provenance::Derived && memory.ordinal.is_none();
-    Ok(facts.into_iter().filter(is_extract).map(|memory| memory.id).collect())
+    memories
 }
 
 /// The statements of a voice in a memory.

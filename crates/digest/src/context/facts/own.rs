@@ -1,0 +1,181 @@
+//! Finds the sentences of a message that are the speaker's own words, and what they state.
+
+use super::words::{has, words};
+use super::{Said, cues, stands};
+use crate::statements::replies;
+use std::ops::Range;
+use tiro_base::memory::Kind;
+use tiro_text::blocks::{self, Form, Sentence, blocks};
+
+/// The maximum number of bytes of a message that are read. Arbitrary: longer messages are mostly pasted files.
+const MOST_READ: usize = 16 * 1024;
+
+/// A person may paste a sentence from an earlier message. This many earlier messages are searched for the sentence.
+/// Arbitrary.
+const PASTED_WITHIN: usize = 60;
+
+/// The maximum number of bytes that are read of each of these earlier messages. Arbitrary.
+const MOST_SEARCHED: usize = 64 * 1024;
+
+/// A "yes" accepts the proposal of an answer only if the answer has at most this many sentences. Arbitrary: a longer
+/// answer is an essay.
+const LONGEST_PROPOSAL: usize = 16;
+
+/// A reply with more words than this says more than yes. Arbitrary.
+const LONGEST_YES: usize = 8;
+
+/// Marks at the beginning and the end of a quotation.
+const QUOTES: [(char, char); 7] =
+    [('"', '"'), ('“', '”'), ('„', '“'), ('«', '»'), ('‹', '›'), ('「', '」'), ('\'', '\'')];
+
+/// Requests for work on a text. The text that such a message contains is not what its author says.
+const ON_TEXT: &str = "translate proofread paraphrase rephrase reword shorten";
+
+/// Requests that may also concern code. They concern a text if one of [`TEXTS`] follows.
+const ON_SOME_TEXT: &str = "summarize summarise rewrite review edit correct fix improve polish check explain";
+
+/// Words for texts.
+const TEXTS: &str =
+    "text mail email letter paragraph article essay post announcement readme sentence sentences quote wording
+    grammar spelling";
+
+/// What a speaker introduces with a colon is their own statement only if one of these words comes before the colon.
+const INTRODUCES: &str = "note notes remember rule rules decision decisions decided agreed preference preferences convention
+    conventions policy guideline guidelines constraint constraints important reminder always never actually correction scratch
+    things points feedback suggestions also yes no mind";
+
+/// Returns the facts and decisions that a person states in a message. `before` are the messages before it. In a
+/// conversation of two people (`among_people`), nobody gives instructions, but both tell of themselves.
+pub(super) fn stated(message: &str, before: &[Said<'_>], among_people: bool) -> Vec<(Kind, String)> {
+    let message = read(message);
+    let quoted = quotations(message);
+    let sentences = sentences(message);
+    if sentences.iter().any(|sentence| is_on_text(&outside(message, &sentence.range, &quoted))) {
+        return Vec::new();
+    }
+    let end = material_from(message, &sentences).min(blocks::pasted_from(message).unwrap_or(usize::MAX));
+    let mut found = Vec::new();
+    for sentence in sentences.into_iter().filter(|sentence| sentence.range.start < end) {
+        let own = outside(message, &(sentence.range.start..sentence.range.end.min(end)), &quoted);
+        // In `never ask "Shall I?"`, only the quotation is a question.
+        let is_statement = sentence.form == Form::Statement || !own.contains('?');
+        if !is_statement || !sentence.is_whole() {
+            continue;
+        }
+        let kind = cues::kind(&own, among_people);
+        let kind = kind
+            .filter(|kind| stands::alone(&own, *kind == Kind::Decision) && !was_said(&sentence.text, before));
+        found.extend(kind.map(|kind| (kind, sentence.text)));
+    }
+    found
+}
+
+/// Returns the sentence of an assistant's `answer` that proposes something lasting, if `reply` accepts it without more
+/// words, and if it is the only one.
+pub(super) fn accepted(answer: &str, reply: &str) -> Option<String> {
+    if !replies::accepts(reply) || reply.contains('?') || words(reply).len() > LONGEST_YES {
+        return None;
+    }
+    let sentences = sentences(read(answer));
+    if sentences.len() > LONGEST_PROPOSAL {
+        return None;
+    }
+    let is_proposal = |sentence: &Sentence| sentence.is_whole() && cues::proposes(&sentence.text);
+    let mut proposals = sentences.into_iter().filter(is_proposal);
+    let (proposal, None) = (proposals.next()?, proposals.next()) else { return None };
+    stands::alone(&proposal.text, true).then_some(proposal.text)
+}
+
+/// Returns the beginning of a message, which is the part that is read.
+fn read(message: &str) -> &str {
+    &message[..message.floor_char_boundary(MOST_READ)]
+}
+
+/// Returns the sentences of prose and of list items.
+fn sentences(message: &str) -> Vec<Sentence> {
+    let said = blocks(message).into_iter().filter(blocks::Block::is_said);
+    said.flat_map(|block| blocks::sentences(&block)).collect()
+}
+
+/// Returns the bytes of the quotations in a message.
+fn quotations(message: &str) -> Vec<Range<usize>> {
+    let mut found: Vec<Range<usize>> = Vec::new();
+    let mut before = ' ';
+    for (at, mark) in message.char_indices() {
+        let is_inside = found.last().is_some_and(|quotation| at < quotation.end);
+        let opens = !before.is_alphanumeric() && !is_inside;
+        if let Some((_, end)) = QUOTES.iter().find(|(start, _)| opens && *start == mark) {
+            let rest = &message[at + mark.len_utf8()..];
+            found.extend(closed(rest, *end).map(|length| at..at + mark.len_utf8() + length));
+        }
+        before = mark;
+    }
+    found
+}
+
+/// Returns the number of bytes up to the end of a quotation, with its mark `end`. `None` if the quotation has no end.
+fn closed(rest: &str, end: char) -> Option<usize> {
+    let closes = |at: &usize| {
+        let after = rest[at + end.len_utf8()..].chars().next();
+        *at > 0 && !after.is_some_and(char::is_alphanumeric)
+    };
+    rest.match_indices(end).map(|(at, _)| at).find(closes).map(|at| at + end.len_utf8())
+}
+
+/// Returns a part of a message without the quotations and the markup in it.
+fn outside(message: &str, part: &Range<usize>, quoted: &[Range<usize>]) -> String {
+    let is_quoted = |at: usize| quoted.iter().any(|quotation| quotation.contains(&at));
+    let text = message.get(part.clone()).unwrap_or_default();
+    let is_own = |(at, mark): &(usize, char)| !is_quoted(part.start + at) && !matches!(mark, '`' | '*');
+    text.char_indices().filter(is_own).map(|(_, mark)| mark).collect()
+}
+
+/// Returns whether a sentence asks for work on a text.
+fn is_on_text(own: &str) -> bool {
+    let clauses = cues::clauses(own);
+    let Some(words) = clauses.first() else { return false };
+    let asks = |(at, word): (usize, &String)| {
+        let is_text = words[at + 1..].iter().any(|word| has(TEXTS, word));
+        has(ON_TEXT, word) || (has(ON_SOME_TEXT, word) && is_text)
+    };
+    words.iter().enumerate().take(4).any(asks) && !words.iter().any(|word| has("always never", word))
+}
+
+/// Returns the byte at which text begins that the speaker only passes on: after a colon that introduces no statement of
+/// their own, after the salutation or the header of a mail.
+fn material_from(message: &str, sentences: &[Sentence]) -> usize {
+    let mut from = usize::MAX;
+    for sentence in sentences {
+        let text = message.get(sentence.range.clone()).unwrap_or_default();
+        let colon = text.find(": ").or_else(|| text.ends_with(':').then_some(text.len() - 1));
+        let Some(colon) = colon else { continue };
+        if !words(&text[..colon]).iter().any(|word| has(INTRODUCES, word)) {
+            from = from.min(sentence.range.start + colon.max(1));
+            break;
+        }
+    }
+    let mut start = 0;
+    for line in message.split_inclusive('\n') {
+        let text = line.trim();
+        let is_short = text.split_whitespace().count() <= 4 && line.ends_with('\n');
+        let is_salutation = start > 0 && is_short && text.ends_with(',');
+        if is_salutation {
+            from = from.min(start);
+        }
+        start += line.len();
+    }
+    from
+}
+
+/// Returns whether one of the messages in `before` contains the sentence `text`.
+fn was_said(text: &str, before: &[Said<'_>]) -> bool {
+    let text = plain(text);
+    let searched = |said: &Said<'_>| plain(&said.text[..said.text.floor_char_boundary(MOST_SEARCHED)]);
+    before.iter().rev().take(PASTED_WITHIN).any(|said| searched(said).contains(&text))
+}
+
+/// Returns a text without the characters of markup, with single spaces.
+fn plain(text: &str) -> String {
+    let text: String = text.chars().filter(|c| !matches!(c, '*' | '`' | '_' | '\\')).collect();
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
