@@ -94,7 +94,7 @@ const LETS: &[&str] = &[
 ];
 
 /// Words that make a whole sentence uncertain.
-const HEDGES: &str = "perhaps maybe probably idea hypothetically";
+const HEDGES: &str = "perhaps maybe probably idea hypothetically wondering unsure whether";
 
 /// Words that begin a condition or a circumstance of an instruction.
 const WHEN: &str = "when whenever if for in from on before after while unless once during with to";
@@ -150,7 +150,7 @@ pub(super) fn kind(own: &str, among_people: bool) -> Option<Kind> {
     let first = all.iter().find(|word| !has(LEADS, word))?;
     let is_others = OTHERS.iter().any(|phrase| joined.contains(&format!(" {phrase} ")));
     let asks = ["can you", "could you", "help me"].iter().any(|phrase| joined.contains(phrase));
-    let is_unsure = all.iter().any(|word| has(HEDGES, word));
+    let is_unsure = all.iter().any(|word| has(HEDGES, word)) || joined.contains(" not sure if ");
     if is_others || asks || is_unsure || (has(ASKS, first) && *first != "when") {
         return None;
     }
@@ -213,7 +213,7 @@ fn instructs(clause: &[String], is_request: bool) -> bool {
     };
     let verb = said.get(place + 1).copied().unwrap_or_default();
     let subject = &said[..place];
-    let is_open = subject.iter().any(|word| has(OPEN, word));
+    let is_open = subject.iter().any(|word| has(OPEN, word) || has(ASKS, word));
     let goes_on = !verb.is_empty() && !has(NO_VERB, verb) && !is_past(verb);
     if is_open || !goes_on {
         return false;
@@ -230,7 +230,7 @@ fn instructs(clause: &[String], is_request: bool) -> bool {
             named && !is_guess
         }
         ("should", ["you"]) => verb == "not" && said.get(place + 2) != Some(&"have"),
-        ("should", [_, ..]) => {
+        ("should", [.., last]) if !has("i we you they it", last) => {
             said.iter().any(|word| has(ALL, word)) || joined.contains(" should be able to ")
         }
         _ => false,
@@ -281,7 +281,8 @@ fn tells(own: &str) -> bool {
     let is_own = |clause: &Vec<String>| {
         let said = without_leads(clause);
         let begins = said.first().is_some_and(|word| has("i we my our", word));
-        begins && said.iter().skip(1).take(2).any(|word| is_past(word))
+        let is_open = said.iter().any(|word| has(OPEN, word));
+        begins && !is_open && said.iter().skip(1).take(2).any(|word| is_past(word))
     };
     let names = crate::context::entities::entities(own);
     (own.contains(|c: char| c.is_ascii_digit()) || !names.is_empty())

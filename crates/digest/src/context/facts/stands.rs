@@ -15,7 +15,7 @@ const POINTS: &str =
     "this these above below here former latter former's option following previous aforementioned";
 
 /// Words that point to something said before if they are the subject or the object of a short sentence.
-const REFERS: &str = "it it's its that's thats they they're them he she both either neither";
+const REFERS: &str = "those it it's its that's thats they they're them he she both either neither";
 
 /// Words that limit a sentence to a moment.
 const OF_MOMENT: &str = "now today tomorrow yesterday currently temporarily yet soon already next still";
@@ -45,7 +45,7 @@ pub(super) fn alone(text: &str, lasts: bool) -> bool {
         && !refers
         && !ends_open
         && !(lasts && of_moment)
-        && !words.windows(2).any(|two| two[1] == "that" && has(BEFORE_THAT, &two[0]))
+        && !words.windows(2).any(|two| has("that those", &two[1]) && has(BEFORE_THAT, &two[0]))
         && !text.ends_with(':')
         && !is_output(text)
         && !text.starts_with(['@', '#', '/', '[', '{', '(', '•'])

@@ -69,6 +69,10 @@ fn requests_questions_guesses_and_remarks_state_nothing() {
         "Suppose we decided to use Rust for the parser.",
         "I wonder whether we should always pin versions in the lock file.",
         "Maybe we should always switch to Postgres in Lisbon.",
+        "I chose the north harbour for the ledger, but I'm not sure if it was right.",
+        "I'm looking for a must-read series about every harbour.",
+        "I'm curious how long each session in Lisbon should be.",
+        "We should also keep an eye on any mistakes in the ledger.",
         "We haven't decided on a database for the ledger.",
         "There must be a bug in the parser.",
         "the ledger must have been empty in the morning",
@@ -90,6 +94,7 @@ fn sentences_that_need_their_conversation_are_left_out() {
         "We decided to use that for the ledger.",
         "We decided to keep the harbours above.",
         "I prefer the latter of the two.",
+        "Yeah, let's go with those ledgers.",
         "always use it",
     ];
     for text in dangling {
@@ -183,7 +188,7 @@ fn a_fact_is_superseded_by_what_its_speaker_says_instead() {
         ("Always squash commits before merging.", "I changed my mind: never squash commits before merging."),
         ("We use tabs in all files.", "We don't use tabs in all files."),
         ("We decided to use Postgres for the queue.", "We decided to use Redis for the queue instead."),
-        ("let's use the Bodoni font instead", "ok, it needs a license, let's use the Garamond font instead"),
+        ("let's use the Bodoni font instead", "ok, I have no license, let's use the Garamond font instead"),
     ];
     for (old, new) in changes {
         assert_eq!(fates(&[old, "Noted.", new]), [(0, vec![]), (2, vec![old.to_owned()])], "{new}");

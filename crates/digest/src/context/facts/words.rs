@@ -5,11 +5,15 @@ const ASSISTANTS: &str =
     "agent ai assistant bot chatgpt claude codex copilot cursor gemini gpt llama model opus sonnet haiku
     system tool";
 
-/// Returns the words of `text` in lower case.
+/// Returns the words of `text` in lower case. `must-read` is one word.
 pub(super) fn words(text: &str) -> Vec<String> {
     let text = text.to_lowercase().replace('’', "'");
-    let words = text.split(|c: char| !(c.is_alphanumeric() || matches!(c, '\'' | '_')));
-    words.map(|word| word.trim_matches('\'')).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+    let words = text.split(|c: char| !(c.is_alphanumeric() || matches!(c, '\'' | '_' | '-')));
+    words
+        .map(|word| word.trim_matches(['\'', '-']))
+        .filter(|word| !word.is_empty())
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Returns whether a list of words, separated by spaces, has a word.
