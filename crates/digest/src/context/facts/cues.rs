@@ -176,6 +176,23 @@ pub(super) fn kind(own: &str, among_people: bool) -> Option<Kind> {
     (among_people && tells(own)).then_some(Kind::Fact)
 }
 
+/// Returns the part of a sentence that states the speaker's choice before a question about the choice, as in "I chose A
+/// over B, how do I begin?".
+pub(super) fn choice_before_question(text: &str) -> Option<&str> {
+    let asks = |rest: &str| {
+        let words = words(rest);
+        let first = words.iter().find(|word| !has(LEADS, word));
+        first.is_some_and(|word| has(ASKS, word) && !has("which when where who whose", word))
+    };
+    let (at, _) = text.match_indices(", ").find(|(at, _)| asks(&text[at + 2..]))?;
+    let part = &text[..at];
+    let is_choice = |clause: &Vec<String>| {
+        let prefers = clause.windows(2).any(|two| has("i we", &two[0]) && two[1] == "prefer");
+        prefers || chooses(clause, false)
+    };
+    clauses(part).iter().any(is_choice).then_some(part)
+}
+
 /// Returns whether an assistant's sentence proposes something that lasts.
 pub(super) fn proposes(text: &str) -> bool {
     let all = words(text).join(" ");

@@ -58,14 +58,23 @@ pub(super) fn stated(message: &str, before: &[Said<'_>], among_people: bool) -> 
     for sentence in sentences.into_iter().filter(|sentence| sentence.range.start < end) {
         let own = outside(message, &(sentence.range.start..sentence.range.end.min(end)), &quoted);
         // In `never ask "Shall I?"`, only the quotation is a question.
-        let is_statement = sentence.form == Form::Statement || !own.contains('?');
-        if !is_statement || !sentence.is_whole() {
+        let is_question = sentence.form == Form::Question && own.contains('?');
+        let (own, text) = match is_question {
+            false => (own.as_str(), sentence.text.as_str()),
+            true => {
+                match (cues::choice_before_question(&own), cues::choice_before_question(&sentence.text)) {
+                    (Some(own), Some(text)) => (own, text),
+                    _ => continue,
+                }
+            }
+        };
+        if !sentence.is_whole() {
             continue;
         }
-        let kind = cues::kind(&own, among_people);
+        let kind = cues::kind(own, among_people);
         let kind = kind
-            .filter(|kind| stands::alone(&own, *kind == Kind::Decision) && !was_said(&sentence.text, before));
-        found.extend(kind.map(|kind| (kind, sentence.text)));
+            .filter(|kind| stands::alone(own, *kind == Kind::Decision) && !was_said(&sentence.text, before));
+        found.extend(kind.map(|kind| (kind, text.to_owned())));
     }
     found
 }

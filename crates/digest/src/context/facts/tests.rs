@@ -46,6 +46,8 @@ fn standing_instructions_and_decisions_are_taken_whole() {
     for text in lasting {
         assert_eq!(texts(text), [text.replace('`', "")], "{text}");
     }
+    let asked = "I prefer weekly releases over nightly ones, like every Monday, how can I plan them?";
+    assert_eq!(texts(asked), ["I prefer weekly releases over nightly ones, like every Monday"]);
     let both = "Hello there! We decided to name the release after harbours. Is it ready? Never push without asking me.";
     assert_eq!(
         texts(both),
@@ -66,6 +68,8 @@ fn requests_questions_guesses_and_remarks_state_nothing() {
         "should i always run the ledger with debug",
         "What would change if we decided to drop Postgres?",
         "What if we decided to drop Postgres",
+        "If we decided to drop Postgres, what would change?",
+        "Tests must never use the network, is that right?",
         "Suppose we decided to use Rust for the parser.",
         "I wonder whether we should always pin versions in the lock file.",
         "Maybe we should always switch to Postgres in Lisbon.",
