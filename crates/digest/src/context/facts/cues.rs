@@ -4,8 +4,10 @@ use super::words::{has, words};
 use tiro_base::memory::Kind;
 
 /// Words before the verb of an instruction that don't belong to it.
-const LEADS: &str = "so but and now ok okay also then well yes no right please just again however moreover additionally oh hmm
-    actually important note remember reminder rule correction decision preference instead wait btw";
+const LEADS: &str =
+    "so but and now ok okay also then well yes no right please just again however moreover additionally
+    oh hmm actually important note remember reminder rule correction decision preference instead wait
+    btw";
 
 /// Phrases that state a lasting rule anywhere in a clause.
 const LASTING: &[&str] = &[
@@ -103,19 +105,20 @@ const WHEN: &str = "when whenever if for in from on before after while unless on
 const WANTED: &str = "be have contain use support stay work include live go show accept return";
 
 /// Words that make the statement of a clause uncertain, a wish, a question or a report of something else.
-const OPEN: &str = "if whether would could might maybe perhaps suppose supposed imagine imagined assume assuming hypothetically unless
-    wonder wondering wish think guess said says told wrote writes thinks claims claimed suggested suggests asked asks haven't
-    hasn't hadn't had didn't almost nearly not until";
+const OPEN: &str =
+    "if whether would could might maybe perhaps suppose supposed imagine imagined assume assuming
+    hypothetically unless wonder wondering wish think guess said says told wrote writes thinks claims
+    claimed suggested suggests asked asks haven't hasn't hadn't had didn't almost nearly not until";
 
 /// Words that begin a question even if it has no question mark.
 const ASKS: &str =
-    "should can could would do does did is are was will shall what why how when where which who whose what's
-    how's";
+    "should can could would do does did is are was will shall what why how when where which who whose
+    what's how's";
 
 /// Words after "always" and "never" with which no instruction goes on.
 const NO_VERB: &str =
-    "the a an in on at of with for from up there mind been had saw seen said did made went heard knew thought
-    got was were is are so too very as";
+    "the a an in on at of with for from up there mind been had saw seen said did made went heard knew
+    thought got was were is are so too very as";
 
 /// Verbs with which "we always" tells of a misfortune.
 const HAPPENS: &str = "get gets see sees fail fails forget forgets run seem seems end ends have has find";
@@ -176,8 +179,8 @@ pub(super) fn kind(own: &str, among_people: bool) -> Option<Kind> {
     (among_people && tells(own)).then_some(Kind::Fact)
 }
 
-/// Returns the part of a sentence that states the speaker's choice before a question about the choice, as in "I chose A
-/// over B, how do I begin?".
+/// Returns the part of a sentence that states the speaker's choice before a question about the choice, as in "I chose
+/// A over B, how do I begin?".
 pub(super) fn choice_before_question(text: &str) -> Option<&str> {
     let asks = |rest: &str| {
         let words = words(rest);

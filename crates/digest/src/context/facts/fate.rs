@@ -22,8 +22,8 @@ const NEGATIONS: &str = "never not no don't dont doesn't won't can't cannot must
 const REPLACES: &str = "instead actually correction";
 
 /// Words that say nothing about the topic of a sentence.
-const COMMON: &str = "a an the to of for in on at and or but we i you it is are be must should may can will shall always longer
-    decided use using only that from now";
+const COMMON: &str = "a an the to of for in on at and or but we i you it is are be must should may can will
+    shall always longer decided use using only that from now";
 
 /// The facts that were found so far.
 #[derive(Debug, Default)]
@@ -56,7 +56,8 @@ enum Fate {
 }
 
 impl Found {
-    /// Adds what `message`, which `speaker` said or accepted, states. `taken_back` are the places of the facts that the message takes back.
+    /// Adds what `message`, which `speaker` said or accepted, states. `taken_back` are the places of the facts that
+    /// the message takes back.
     pub(super) fn add(
         &mut self,
         speaker: &str,

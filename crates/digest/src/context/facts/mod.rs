@@ -1,14 +1,14 @@
 //! Finds standing instructions and decisions in a conversation without a model: few, and only what certainly lasts.
 //!
 //! A fact is a whole sentence in a person's own words that states a rule ("always", "must never", "from now on"), a
-//! preference or a choice ("we decided", "use A instead of B") and is understandable alone. An assistant's sentence is a
-//! decision only if it proposes something that lasts and the person accepts it. An assistant's reports are left to
+//! preference or a choice ("we decided", "use A instead of B") and is understandable alone. An assistant's sentence is
+//! a decision only if it proposes something that lasts and the person accepts it. An assistant's reports are left to
 //! summaries. In a conversation of two people, what one of them tells of their own past is a fact too.
 //!
 //! Never taken are questions, what is only imagined, requests of one moment, what somebody else said, quoted text, and
-//! text on which the assistant shall work ([`own`]). A sentence that the speaker takes back in one of the next messages,
-//! or of which the speaker later states the opposite, is left out or superseded ([`fate`]). The words are English; a
-//! quotation is recognised in all languages.
+//! text on which the assistant shall work ([`own`]). A sentence that the speaker takes back in one of the next
+//! messages, or of which the speaker later states the opposite, is left out or superseded ([`fate`]). The words are
+//! English; a quotation is recognised in all languages.
 
 mod cues;
 mod fate;

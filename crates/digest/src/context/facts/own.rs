@@ -35,14 +35,14 @@ const ON_TEXT: &str = "translate proofread paraphrase rephrase reword shorten";
 const ON_SOME_TEXT: &str = "summarize summarise rewrite review edit correct fix improve polish check explain";
 
 /// Words for texts.
-const TEXTS: &str =
-    "text mail email letter paragraph article essay post announcement readme sentence sentences quote wording
-    grammar spelling";
+const TEXTS: &str = "text mail email letter paragraph article essay post announcement readme sentence
+    sentences quote wording grammar spelling";
 
 /// What a speaker introduces with a colon is their own statement only if one of these words comes before the colon.
-const INTRODUCES: &str = "note notes remember rule rules decision decisions decided agreed preference preferences convention
-    conventions policy guideline guidelines constraint constraints important reminder always never actually correction scratch
-    things points feedback suggestions also yes no mind";
+const INTRODUCES: &str = "note notes remember rule rules decision decisions decided agreed preference
+    preferences convention conventions policy guideline guidelines constraint constraints
+    important reminder always never actually correction scratch things points feedback
+    suggestions also yes no mind";
 
 /// Returns the facts and decisions that a person states in a message. `before` are the messages before it. In a
 /// conversation of two people (`among_people`), nobody gives instructions, but both tell of themselves.
@@ -150,8 +150,8 @@ fn is_on_text(own: &str) -> bool {
     words.iter().enumerate().take(4).any(asks) && !words.iter().any(|word| has("always never", word))
 }
 
-/// Returns the byte at which text begins that the speaker only passes on: after a colon that introduces no statement of
-/// their own, after the salutation or the header of a mail.
+/// Returns the byte at which text begins that the speaker only passes on: after a colon that introduces no statement
+/// of their own, after the salutation or the header of a mail.
 fn material_from(message: &str, sentences: &[Sentence]) -> usize {
     let mut from = usize::MAX;
     for sentence in sentences {

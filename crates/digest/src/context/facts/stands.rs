@@ -6,8 +6,8 @@ use super::words::{has, words};
 /// story.
 const WORDS: std::ops::RangeInclusive<usize> = 4..=40;
 
-/// A text counts as prose only if at most this percentage of its characters, not counting spaces, are signs and digits.
-/// Arbitrary: a sentence about code has less than half of this percentage.
+/// A text counts as prose only if at most this percentage of its characters, not counting spaces, are signs and
+/// digits. Arbitrary: a sentence about code has less than half of this percentage.
 const SYMBOLS: usize = 22;
 
 /// Words that point to something outside the sentence.
