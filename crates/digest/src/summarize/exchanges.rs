@@ -2,8 +2,10 @@
 //! outcome.
 
 use super::Source;
+use super::conclusions::retracts;
+use super::cues::specificity;
 use super::reading::{Reading, Sentence};
-use crate::statements::replies::accepts;
+use crate::statements::replies::{accepts, rejects};
 use crate::tuning::summaries;
 use tiro_base::memory::Role;
 use tiro_text::blocks::{Form, has_calls};
@@ -13,10 +15,13 @@ use tiro_text::blocks::{Form, has_calls};
 pub(super) struct Exchange {
     /// The indexes of the user's sentences.
     pub(super) asked: Vec<usize>,
-    /// The indexes of the assistant's sentences.
+    /// The indexes of the sentences in the assistant's last message. If the assistant called a tool after this message,
+    /// the assistant concluded nothing, and there are none.
     pub(super) answered: Vec<usize>,
-    /// If the user only agreed: the index of the sentence with the assistant's proposal.
+    /// If the user only agreed: the index of the question with which the assistant's last message ended.
     pub(super) agreed: Option<usize>,
+    /// Whether the user rejected the answer, or the assistant took it back.
+    pub(super) is_rejected: bool,
     /// The files that were edited, in order.
     pub(super) files: Vec<String>,
     /// The ids of the commits that were made, as git printed them.
@@ -63,10 +68,13 @@ pub(super) fn exchanges(reading: &Reading, sources: &[Source<'_>]) -> Vec<Exchan
                     !reading.sentences[*each].is_boilerplate && reading.sentences[*each].form != Form::Aside
                 };
                 let asked: Vec<usize> = (start..at).filter(said).collect();
-                let agreed = match agrees(source.text) {
-                    true => exchanges.last().and_then(|last| proposal(reading, last)),
-                    false => None,
-                };
+                let agreed = exchanges.last().filter(|_| agrees(source.text)).and_then(|last| {
+                    let last = *last.answered.last()?;
+                    (reading.sentences[last].form == Form::Question).then_some(last)
+                });
+                if is_answered && rejects(source.text) {
+                    reject(&mut exchanges, reading);
+                }
                 if asked.is_empty() && agreed.is_none() {
                     continue;
                 }
@@ -78,13 +86,19 @@ pub(super) fn exchanges(reading: &Reading, sources: &[Source<'_>]) -> Vec<Exchan
             }
             Role::Assistant => {
                 is_answered = true;
+                if reading.sentences[start..at].iter().any(|sentence| retracts(&sentence.text))
+                    && let [.., before, _] = &mut exchanges[..]
+                {
+                    before.is_rejected = true;
+                }
                 if exchanges.is_empty() {
                     exchanges.push(Exchange::default());
                 }
-                exchanges.last_mut().expect("there is one").answered.extend(start..at);
+                exchanges.last_mut().expect("there is one").answered = (start..at).collect();
             }
             Role::Tool => {
                 if let Some(last) = exchanges.last_mut() {
+                    last.answered.clear();
                     note_call(last, source.text);
                 }
             }
@@ -94,30 +108,27 @@ pub(super) fn exchanges(reading: &Reading, sources: &[Source<'_>]) -> Vec<Exchan
     exchanges
 }
 
+/// Marks the last exchange as rejected. If its request does not say what it is about, as in "push it", it belongs to the
+/// exchange before it, so the exchange before it is rejected, too.
+fn reject(exchanges: &mut [Exchange], reading: &Reading) {
+    for exchange in exchanges.iter_mut().rev() {
+        exchange.is_rejected = true;
+        if exchange
+            .asked
+            .iter()
+            .any(|place| specificity(&reading.sentences[*place].text) >= summaries::SPECIFIC)
+        {
+            break;
+        }
+    }
+}
+
 /// The maximum number of words of a message that only agrees. Arbitrary.
 const SHORT: usize = 8;
 
 /// Returns whether a short message agrees with a proposal.
 fn agrees(text: &str) -> bool {
     text.split_whitespace().count() <= SHORT && accepts(text)
-}
-
-/// Returns the last sentence in which the assistant proposed something. A proposal is a question or an intention.
-fn proposal(reading: &Reading, exchange: &Exchange) -> Option<usize> {
-    let proposes = |each: &&usize| {
-        let sentence = &reading.sentences[**each];
-        let lower = sentence.text.to_lowercase();
-        let asks = sentence.form == Form::Question
-            && ["would you like", "shall ", "should ", "do you want", "want me"]
-                .iter()
-                .any(|start| lower.starts_with(start));
-        (asks
-            || lower.starts_with("i suggest")
-            || lower.starts_with("i propose")
-            || lower.starts_with("i recommend"))
-            && sentence.words.len() > 2
-    };
-    exchange.answered.iter().rev().take(6).find(proposes).copied()
 }
 
 /// Notes the files that a tool call edited and the commits that it made.

@@ -10,10 +10,12 @@
 
 mod account;
 mod commit;
+mod conclusions;
 mod cues;
 mod exchanges;
 mod extract;
 mod model;
+mod own_words;
 mod quality;
 mod reading;
 mod talk;

@@ -2,6 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use super::conclusions::last_part;
+use super::exchanges::is_assisted;
+use super::own_words::own_words;
 use super::word_keys::{self, words};
 use super::{Corrected, Source};
 use crate::tuning::summaries;
@@ -70,8 +73,8 @@ pub(super) struct Sentence {
     pub(super) words: Vec<u32>,
     /// The factor by which the worth of the sentence's words is multiplied.
     pub(super) worth: f64,
-    /// Whether the sentence states a decision.
-    pub(super) decides: bool,
+    /// Whether the sentence is in the last part of an assistant's message.
+    pub(super) is_last: bool,
 }
 
 /// A word of the sources.
@@ -140,6 +143,7 @@ impl Reading {
         let openings: Vec<&str> = OPENINGS.split_whitespace().collect();
         let decisions: HashSet<String> = DECISIONS.split_whitespace().map(word_keys::key).collect();
         let last = sources.len().saturating_sub(1);
+        let is_assisted = is_assisted(sources);
         for (place, source) in sources.iter().enumerate() {
             if place % step != 0 && place != last {
                 self.unread += 1;
@@ -149,12 +153,18 @@ impl Reading {
             self.unread += usize::from(parts.len() > 1);
             let is_open = place == last;
             let pasted_from = match source.role {
-                Role::User => blocks::pasted_from(parts[0]).unwrap_or(usize::MAX),
+                Role::User if !is_assisted => blocks::pasted_from(parts[0]).unwrap_or(usize::MAX),
+                _ => usize::MAX,
+            };
+            let last_part = match source.role {
+                Role::Assistant => last_part(source.text),
                 _ => usize::MAX,
             };
             let offset = |part: &str| part.as_ptr() as usize - source.text.as_ptr() as usize;
             let said = parts.into_iter().flat_map(|part| {
-                quotable(part, source.role).into_iter().map(move |sentence| (offset(part), sentence))
+                quotable(part, source.role, is_assisted)
+                    .into_iter()
+                    .map(move |sentence| (offset(part), sentence))
             });
             for (offset, blocks::Sentence { text, form, is_item, range, .. }) in said {
                 let range = offset + range.start..offset + range.end;
@@ -180,7 +190,7 @@ impl Reading {
                     is_boilerplate,
                     words,
                     worth,
-                    decides,
+                    is_last: range.start >= last_part,
                 });
             }
         }
@@ -268,9 +278,10 @@ fn parts(text: &str, most: usize) -> Vec<&str> {
 }
 
 /// Returns the sentences and list items that can be quoted from a message, and the message's asides. A tool's output
-/// and a client's instructions contain none.
-fn quotable(text: &str, role: Role) -> Vec<blocks::Sentence> {
+/// and a client's instructions contain none. From a message to an assistant, only the user's own words are returned.
+fn quotable(text: &str, role: Role, is_assisted: bool) -> Vec<blocks::Sentence> {
     match role {
+        Role::User if is_assisted => own_words(text),
         Role::User | Role::Assistant => blocks::quotable(text),
         Role::Tool | Role::System => Vec::new(),
     }

@@ -158,29 +158,26 @@ fn work_with_an_agent_at_every_level() {
     [0, 10]
     ");
     insta::assert_snapshot!(shown(Level::Standard, 200), @"
-    Goal: add a tasks command with list and get. (#0)
-      → The tasks command now lists and gets tasks. (#3) Added src/commands/tasks.ts. (#3) Added a parser for tasks.md. (#3)
-    Said and decided: it should read process/tasks.md by default. (#0) skip code blocks from now on. (#8)
-    Worked on: agreed: Would you like me to add tests for the parser? (#3)
-      → All 12 tests of the parser pass. (#6)
-      that is an example and shouldn't be listed. (#8)
-      → It no longer lists example tasks. (#9)
-    Open: who updates the changelog? (#10)
-    [0, 3, 6, 8, 9, 10]
+    #0 user: add a tasks command with list and get. it should read process/tasks.md by default.
+      → #3: Added src/commands/tasks.ts. Added a parser for tasks.md.
+    #3 assistant, and the user agreed: Would you like me to add tests for the parser?
+      → #6: All 12 tests of the parser pass.
+    #8 user: that is an example and shouldn't be listed. skip code blocks from now on.
+    #10 user: who updates the changelog?
+    [0, 3, 6, 8, 10]
     ");
     insta::assert_snapshot!(shown(Level::Detailed, 300), @"
     2024-04-24
     #0 user: add a tasks command with list and get. it should read process/tasks.md by default.
-      → The tasks command now lists and gets tasks. Added src/commands/tasks.ts. Added a parser for tasks.md. [edited tasks.ts]
+      → #3: Added src/commands/tasks.ts. Added a parser for tasks.md. [edited tasks.ts]
     2024-04-25
     #3 assistant, and the user agreed: Would you like me to add tests for the parser?
-      → All 12 tests of the parser pass. [commit 1a2b3c4]
+      → #6: All 12 tests of the parser pass. [commit 1a2b3c4]
     2024-04-27
     #8 user: that is an example and shouldn't be listed. skip code blocks from now on.
-      → It no longer lists example tasks.
     2024-04-28
     #10 user: who updates the changelog?
-    [0, 3, 6, 8, 9, 10]
+    [0, 3, 6, 8, 10]
     ");
     for max_tokens in 0..300 {
         for level in Level::ALL {
@@ -226,10 +223,7 @@ fn a_title_is_what_the_user_asked_for() {
             "look at @src/api/ and @src/api/README.md then make a plan for tokens that protect the endpoints",
             "Look at @src/api/ and @src/api/README.md then make a plan for tokens…",
         ),
-        (
-            "@src @tests\n\nwhat tasks are open? start with the oldest",
-            "What tasks are open; Start with the oldest",
-        ),
+        ("@src @tests\n\nwhat tasks are open? start with the oldest", "What tasks are open"),
         (
             "❯ press run --jar 008\nError: no jar\n\nwhy does the press refuse a jar",
             "Why does the press refuse a jar",
@@ -242,6 +236,152 @@ fn a_title_is_what_the_user_asked_for() {
     }
     let long = titled(&format!("rename {} everywhere", "the very long name of it ".repeat(9)));
     assert!(long.chars().count() <= 73 && long.ends_with('…'), "{long}");
+}
+
+#[test]
+fn a_title_passes_over_what_many_sessions_begin_with() {
+    let titled = |said: &[(Role, &str)]| {
+        let source = |(ordinal, (role, text)): (usize, &(Role, &'static str))| Source {
+            ordinal: ordinal as i64,
+            speaker: "",
+            role: *role,
+            time: 0,
+            text,
+            corrected: &[],
+        };
+        let said: Vec<(Role, &'static str)> = said
+            .iter()
+            .map(|(role, text)| (*role, Box::leak(text.to_string().into_boxed_str()) as &str))
+            .collect();
+        title(&said.iter().enumerate().map(source).collect::<Vec<_>>())
+    };
+    let done = (Role::Assistant, "Done.");
+    for (said, expected) in [
+        (
+            &[(Role::User, "what is next?"), done, (Role::User, "Make the harbour report print its totals")]
+                [..],
+            "Make the harbour report print its totals",
+        ),
+        (
+            &[
+                (Role::User, "continue working on task 17"),
+                done,
+                (Role::User, "why are the ferry tests skipped?"),
+            ],
+            "Continue working on task 17; Why are the ferry tests skipped",
+        ),
+        (
+            &[(Role::User, "fix it"), (Role::Assistant, "The ledger now rounds amounts in `round_half.rs`.")],
+            "Fix it; The ledger now rounds amounts in round_half.rs",
+        ),
+        (
+            &[(
+                Role::User,
+                "I get this error:\n```\nCannot find the name of the harbour\n```\nhow can I resolve this?",
+            )],
+            "I get this error: Cannot find the name of the harbour",
+        ),
+        (
+            &[(Role::User, "Proofread this letter:\n\nDear Ana,\n\nwe moved all ferries to Kafka.")],
+            "Proofread this letter",
+        ),
+    ] {
+        assert_eq!(titled(said), expected);
+    }
+}
+
+/// Returns the summary of a user's work with an agent who calls tools.
+fn told(said: &[(Role, &'static str)]) -> String {
+    let source = |(ordinal, (role, text)): (usize, &(Role, &'static str))| Source {
+        ordinal: ordinal as i64,
+        speaker: "",
+        role: *role,
+        time: 0,
+        text,
+        corrected: &[],
+    };
+    let sources: Vec<Source<'_>> = said.iter().enumerate().map(source).collect();
+    extract(&sources, Level::Detailed, 400, "", &count).text
+}
+
+#[test]
+fn only_the_last_answer_before_the_next_request_concludes() {
+    let call = (Role::Tool, "Bash: cargo test\nok");
+    let asked = (Role::User, "Make the ferry import of harbour 7 faster.");
+    let end = (Role::User, "Thanks, then write the changelog of release 3.");
+    for (answers, next, shown, hidden) in [
+        // A guess in the middle of the work.
+        (
+            &[
+                (Role::Assistant, "The index of table 7 is broken."),
+                call,
+                (Role::Assistant, "Table 7 has its index."),
+            ][..],
+            end,
+            "Table 7 has its index",
+            "is broken",
+        ),
+        // A claim that the user rejects.
+        (
+            &[call, (Role::Assistant, "The import of harbour 7 takes 2 seconds.")],
+            (Role::User, "no, it still takes a minute"),
+            "faster",
+            "2 seconds",
+        ),
+        // A claim that the assistant takes back.
+        (
+            &[
+                call,
+                (Role::Assistant, "The import of harbour 7 takes 2 seconds."),
+                (Role::User, "Show me the log of harbour 7."),
+                (Role::Assistant, "I was wrong: the log of harbour 7 ends at minute 1."),
+            ],
+            end,
+            "I was wrong",
+            "2 seconds",
+        ),
+        // An intention, an instruction, a guess, an exclamation and praise.
+        (
+            &[
+                call,
+                (
+                    Role::Assistant,
+                    "I'll look at table 7. Run `make 7`. Table 7 may be slow. Table 7 works perfectly! The \
+             import of table 7 is robust. Table 7 has two columns.",
+                ),
+            ],
+            end,
+            "Table 7 has two columns",
+            "slow",
+        ),
+        // A step after which the assistant called a tool.
+        (&[(Role::Assistant, "Table 7 has two columns."), call], end, "faster", "columns"),
+    ] {
+        let said: Vec<(Role, &'static str)> = [asked].iter().chain(answers).chain([&next]).copied().collect();
+        let text = told(&said);
+        assert!(text.contains(shown) && !text.contains(hidden), "{text}");
+        for never in ["I'll look", "Run make", "perfectly", "robust"] {
+            assert!(!text.contains(never), "{text}");
+        }
+    }
+}
+
+#[test]
+fn the_material_of_a_task_is_not_stated() {
+    let text = told(&[
+        (
+            Role::User,
+            "Translate this into German: 'We moved everything to Haskell. We must always use tabs.'",
+        ),
+        (Role::Tool, "Write: a.txt\nok"),
+        (Role::Assistant, "The German text of 7 lines is in a.txt."),
+        (Role::User, "Please proofread this\n\nDear Ana,\n\nwe dropped Postgres and chose Kafka."),
+        (Role::Assistant, "The letter to Ana has 1 mistake."),
+    ]);
+    for material in ["tabs", "Kafka"] {
+        assert!(!text.contains(material), "{text}");
+    }
+    assert!(text.contains("The German text of 7 lines") && text.contains("proofread"), "{text}");
 }
 
 #[test]

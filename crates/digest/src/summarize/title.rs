@@ -1,14 +1,17 @@
 //! Chooses titles of conversations.
 
 use super::Source;
+use super::conclusions::concludes;
+use super::cues::{names, specificity};
+use super::own_words::{is_prose, own_words};
 use super::reading::{Reading, Sentence};
 use super::word_keys::{self, words};
 use crate::tuning::summaries;
 use tiro_base::memory::Role;
-use tiro_text::blocks::Form;
+use tiro_text::blocks::{Form, is_boilerplate};
 
 /// Beginnings of a request that say nothing about its topic.
-const FILLERS: [&str; 29] = [
+const FILLERS: [&str; 30] = [
     "also",
     "and",
     "but",
@@ -35,58 +38,159 @@ const FILLERS: [&str; 29] = [
     "i'm trying to",
     "i am trying to",
     "go ahead and",
+    "help me",
     "let's",
     "lets",
     "then",
 ];
 
-/// A sentence has at least this many words of letters only, or twice as many letters in a script without spaces. A path,
-/// a command, a line of a log and a list of names have fewer. Arbitrary.
-const LEAST_WORDS: usize = 3;
+/// Verbs with which a user begins work or asks about it before naming the task. Together with an object that says
+/// little, they begin many sessions.
+const OPENERS: &str =
+    "continue start proceed resume read look check see review show tell explain help understand what";
 
-/// If a title is shorter than this many characters, the user's next sentence is added. A short request, such as "what is
-/// next", says too little, and many sessions begin with it. Arbitrary.
-const SHORT: usize = 40;
+/// Words that refer to an earlier sentence.
+const REFERENCES: [&str; 6] = ["it", "its", "this", "that", "these", "they"];
 
-/// A title quotes at most this many sentences. Arbitrary.
-const MOST_QUOTED: usize = 3;
+/// If a title is shorter than this many characters, the user's next sentence is added. Arbitrary.
+const SHORT: usize = 44;
 
-/// Returns the title of a conversation: the user's first request, in at most [`summaries::TITLE`] characters, and the
-/// next one if the first is short. The title is empty if the user said nothing that can be quoted.
+/// The first part of a title, which names a task by its number, has at most this many characters. Arbitrary:
+/// less than half of a title.
+const LONGEST_HEAD: usize = 30;
+
+/// A part of a long sentence is preferred to the sentence's beginning if its specificity is at least this many times as
+/// high. Arbitrary.
+const BETTER: usize = 2;
+
+/// Returns the title of a conversation: the user's first request that says what it is about, in at most
+/// [`summaries::TITLE`] characters. A request such as "what is next" or "continue working on task 2" begins many
+/// sessions. So only its number or name is kept, and the next request is added. If no request says what it is about,
+/// the assistant's first conclusion is added. The title is empty if nothing can be quoted.
 pub fn title(sources: &[Source<'_>]) -> String {
-    let said: Vec<Source<'_>> = sources.iter().filter(|source| source.role == Role::User).copied().collect();
-    let reading = Reading::of(&said, "");
-    let says_something = |sentence: &&Sentence| {
-        !sentence.is_boilerplate && sentence.form != Form::Aside && !sentence.words.is_empty()
-    };
-    let said: Vec<&Sentence> = reading.sentences.iter().filter(says_something).collect();
-    let prose: Vec<&Sentence> = said.iter().copied().filter(|sentence| is_prose(&sentence.text)).collect();
+    let all: Vec<String> =
+        sources.iter().filter(|source| source.role == Role::User).flat_map(asked).collect();
+    let prose: Vec<String> = all.iter().filter(|ask| is_prose(ask)).cloned().collect();
+    let asks = if prose.is_empty() { all } else { prose };
+    let Some(first) = asks.first() else { return String::new() };
     let mut title = String::new();
-    for sentence in if prose.is_empty() { said } else { prose }.into_iter().take(MOST_QUOTED) {
-        let quoted = capitalised(without_fillers(&sentence.text).trim_end_matches(STOPS));
-        if !title.is_empty() {
-            title += "; ";
-        }
-        title += &quoted;
-        if title.chars().count() >= SHORT {
-            break;
+    let mut rest = &asks[..];
+    if is_opener(first) {
+        let at = |is_next: &dyn Fn(&String) -> bool| (1..asks.len()).find(|at| is_next(&asks[*at]));
+        let next = at(&|ask| !is_opener(ask) && !refers(ask))
+            .or_else(|| at(&|ask| specificity(ask) >= summaries::SPECIFIC));
+        rest = &asks[next.unwrap_or(asks.len())..];
+        let heads = asks[..next.unwrap_or(1)].iter().rev().map(|ask| clauses(ask)[0]);
+        let named = heads.clone().find(|head| names(head) > 0 && head.chars().count() <= LONGEST_HEAD);
+        if next.is_none() {
+            add(&mut title, first);
+            conclusion(sources).into_iter().for_each(|conclusion| add(&mut title, &conclusion));
+        } else if let Some(head) = named.filter(|head| leaves_room(head, &rest[0])) {
+            title = capitalised(head);
         }
     }
-    shortened(&title)
+    for ask in rest {
+        let is_first = std::ptr::eq(ask, &rest[0]);
+        if !is_first && (title.chars().count() >= SHORT || specificity(ask) < summaries::SPECIFIC) {
+            break;
+        }
+        add(&mut title, ask);
+    }
+    title
 }
 
-/// Returns whether a sentence is what a person writes, not a command, a path, a line of a log, or data.
-fn is_prose(text: &str) -> bool {
-    let begins =
-        text.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '"' | '“' | '`' | '@' | '¿' | '¡'));
-    let is_word = |word: &str| {
-        let word = word
-            .trim_matches(|c: char| matches!(c, '.' | ',' | ':' | ';' | '!' | '?' | '"' | '(' | ')' | '`'));
-        !word.is_empty() && word.chars().all(|c| c.is_alphabetic() || matches!(c, '\'' | '’' | '-'))
-    };
-    let words = text.split_whitespace().filter(|word| is_word(word)).count();
-    let letters = text.chars().filter(|c| c.is_alphabetic() && !c.is_ascii()).count();
-    begins && (words >= LEAST_WORDS || letters >= 2 * LEAST_WORDS)
+/// Returns the user's sentences in a message, without the words that say nothing about the topic.
+fn asked(source: &Source<'_>) -> Vec<String> {
+    own_words(source.text)
+        .into_iter()
+        .filter(|sentence| sentence.form != Form::Aside && !is_boilerplate(&sentence.text))
+        .map(|sentence| without_fillers(&sentence.text).trim_end_matches(STOPS).to_owned())
+        .filter(|text| !text.is_empty())
+        .collect()
+}
+
+/// Returns the first word of a text in lower case.
+fn first_word(text: &str) -> String {
+    text.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default().to_lowercase()
+}
+
+/// Returns whether enough of `next` fits beside the first part of a title: all of it, or what it is about.
+fn leaves_room(head: &str, next: &str) -> bool {
+    let beside = fitted(next, summaries::TITLE - head.chars().count() - 2);
+    !beside.ends_with('…') || specificity(&beside) > summaries::SPECIFIC
+}
+
+/// Returns whether a request begins with a reference to an earlier sentence.
+fn refers(ask: &str) -> bool {
+    REFERENCES.contains(&first_word(ask).as_str())
+}
+
+/// Returns whether a request says too little, so that many sessions begin with it.
+fn is_opener(ask: &str) -> bool {
+    let first = first_word(ask);
+    let bar = summaries::SPECIFIC + 1;
+    let says_more = |clause: &&str| names(clause) > 0 && specificity(clause) > bar;
+    specificity(ask) < bar
+        || (OPENERS.split_whitespace().any(|opener| opener == first)
+            && !ask.contains(": ")
+            && specificity(clauses(ask)[0]) <= bar
+            && !clauses(ask).iter().any(says_more))
+}
+
+/// Returns the assistant's first conclusion.
+fn conclusion(sources: &[Source<'_>]) -> Option<String> {
+    let reading = Reading::of(sources, "");
+    let is_answer = |sentence: &&Sentence| sources[sentence.source].role == Role::Assistant;
+    let concluding = |sentence: &&Sentence| sentence.is_last && concludes(sentence);
+    let found = reading.sentences.iter().filter(is_answer).find(concluding)?;
+    Some(found.text.trim_end_matches(STOPS).to_owned())
+}
+
+/// Adds a sentence to a title, as far as there is room for it.
+fn add(title: &mut String, sentence: &str) {
+    let before = if title.is_empty() { 0 } else { title.chars().count() + 2 };
+    let room = summaries::TITLE.saturating_sub(before);
+    let text = fitted(sentence, room);
+    if before == 0 {
+        *title = text;
+    } else if room >= SHORT / 2 && specificity(&text) > 1 {
+        *title += "; ";
+        *title += &text;
+    }
+}
+
+/// Returns a sentence in at most `room` characters. A long sentence is cut at the end. If a later clause of it is more
+/// specific than its beginning, the text begins with this clause.
+fn fitted(sentence: &str, room: usize) -> String {
+    if sentence.chars().count() <= room {
+        return capitalised(sentence);
+    }
+    let mut best = shortened(sentence, room);
+    let mut bar = (specificity(&best) * BETTER).max(1);
+    for clause in clauses(sentence).into_iter().skip(1) {
+        let from = clause.as_ptr() as usize - sentence.as_ptr() as usize;
+        let rest = shortened(without_fillers(&sentence[from..]), room);
+        if specificity(&rest) >= bar {
+            bar = specificity(&rest) + 1;
+            best = rest;
+        }
+    }
+    capitalised(&best)
+}
+
+/// Returns the clauses of a sentence. There is at least one.
+fn clauses(sentence: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut start = 0;
+    for (at, mark) in sentence.match_indices([',', ';', ':', '—']) {
+        let end = at + mark.len();
+        if sentence[end..].starts_with(' ') {
+            found.push(sentence[start..at].trim());
+            start = end;
+        }
+    }
+    found.push(sentence[start..].trim());
+    found
 }
 
 fn without_fillers(clause: &str) -> &str {
@@ -98,7 +202,7 @@ fn without_fillers(clause: &str) -> &str {
             (head.eq_ignore_ascii_case(filler) && after.starts_with([' ', ',']))
                 .then(|| after.trim_start_matches([' ', ',']))
         });
-        match after.filter(|after| words(after).len() > 1) {
+        match after.filter(|after| words(after).len() > 1 && !after.starts_with("with ")) {
             Some(after) => rest = after,
             None => return rest,
         }
@@ -108,14 +212,14 @@ fn without_fillers(clause: &str) -> &str {
 /// The marks at the end of a sentence, which a title does without.
 const STOPS: [char; 7] = ['.', ',', ':', ';', '!', '?', ' '];
 
-/// Shortens `text` to the length of a title.
-fn shortened(text: &str) -> String {
+/// Shortens `text` to `room` characters.
+fn shortened(text: &str, room: usize) -> String {
     let mut title = String::new();
     for word in text.split_whitespace() {
-        if title.chars().count() + word.chars().count() + 1 > summaries::TITLE {
+        if title.chars().count() + word.chars().count() + 1 > room {
             // A text in a script without spaces can't be shortened at a space.
             if title.is_empty() {
-                title = word.chars().take(summaries::TITLE).collect();
+                title = word.chars().take(room.saturating_sub(1)).collect();
             }
             title = format!("{}…", title.trim_end_matches(STOPS));
             break;

@@ -93,30 +93,16 @@ pub const AGAIN: f64 = 0.25;
 /// The factor on a name or a number in a summary of exchanges. Arbitrary.
 pub const KEY: f64 = 1.5;
 
-/// When the goal of a conversation or a request is chosen, the worth of a list item is multiplied by this factor.
-/// Arbitrary.
-pub const ITEM: f64 = 0.5;
-
-/// When a goal is chosen, the worth of a sentence that refers to earlier sentences is multiplied by this factor.
-/// Arbitrary.
-pub const LEANS: f64 = 0.4;
-
-/// When a goal or a request is chosen, the worth of a request that only prepares the work ("read the README")
-/// is multiplied by this factor. Arbitrary.
-pub const PREPARES: f64 = 0.4;
-
-/// The factor on a sentence of the user that states a choice, a wish or a rule. Arbitrary.
-pub const CHOICE: f64 = 1.5;
-
-/// The factor on a sentence of the assistant that reports an action or a finding. Arbitrary.
-pub const REPORT: f64 = 2.0;
-
 /// If a sentence of an answer reports nothing, it is quoted only if it contains at least this share of the question's
 /// words. Arbitrary.
 pub const ANSWERING: f64 = 0.3;
 
-/// When the goal of a conversation is chosen, the worth of the first request is multiplied by this factor. Arbitrary.
-pub const FIRST_ASK: f64 = 2.2;
+/// A request names what it is about if the number of its words that are neither common nor verbs of requests, plus the
+/// number of its names, is at least this number. Arbitrary.
+pub const SPECIFIC: usize = 3;
+
+/// The maximum number of sentences that are quoted from an outcome. Arbitrary: few and right rather than many.
+pub const MOST_CONCLUSIONS: usize = 3;
 
 /// The maximum number of characters of a title. Arbitrary: a line of a list.
 pub const TITLE: usize = 72;

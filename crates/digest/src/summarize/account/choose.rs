@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 
 use super::read::Account;
 use crate::summarize::Summary;
-use crate::summarize::cues::{chooses, reports};
 use crate::summarize::reading::roughly;
-use crate::tuning::summaries::{AGAIN, CHOICE};
+use crate::tuning::summaries::AGAIN;
 
 /// Choosing stops after this many candidates in a row that don't fit. Arbitrary: rendering and counting each candidate
 /// takes time.
@@ -27,7 +26,7 @@ pub(super) enum Part {
     Exchange(usize),
     /// Another sentence of the user, given by the index of the exchange and the index of the sentence.
     Said(usize, usize),
-    /// Another sentence of the answer, given by the index of the exchange and the index of the sentence.
+    /// Another sentence of the outcome, given by the index of the exchange and the index of the sentence.
     Answered(usize, usize),
 }
 
@@ -96,49 +95,39 @@ impl Account<'_> {
     }
 
     /// Returns all parts that an account can contain.
-    pub(super) fn parts(&self) -> Vec<Part> {
+    fn parts(&self) -> Vec<Part> {
         let mut parts = Vec::new();
         for (at, exchange) in self.exchanges.iter().enumerate() {
-            let is_other =
-                |place: &&usize| Some(**place) != self.asks[at] && Some(**place) != self.outcomes[at];
-            let advice = self.outcomes[at].filter(|_| !self.is_work);
-            parts.extend(advice.map(|place| Part::Answered(at, place)));
-            if self.asks[at].is_some() {
-                parts.push(Part::Exchange(at));
+            let Some(ask) = self.asks[at] else { continue };
+            if self.outcomes[at].is_empty() && !self.is_specific(ask) {
+                continue;
             }
-            parts.extend(exchange.asked.iter().filter(is_other).map(|place| Part::Said(at, *place)));
-            let reported = exchange.answered.iter().filter(is_other).filter(|place| {
-                let sentence = self.sentence(**place);
-                self.is_work && !sentence.is_boilerplate && reports(sentence)
-            });
-            parts.extend(reported.map(|place| Part::Answered(at, *place)));
+            parts.push(Part::Exchange(at));
+            let said = exchange.asked.iter().filter(|place| **place != ask);
+            parts.extend(said.map(|place| Part::Said(at, *place)));
+            parts.extend(self.outcomes[at].iter().skip(1).map(|place| Part::Answered(at, *place)));
         }
         parts
     }
 
     /// Returns the sentences of a part.
-    pub(super) fn sentences(&self, part: Part) -> Vec<usize> {
+    fn sentences(&self, part: Part) -> Vec<usize> {
         match part {
-            Part::Exchange(at) if self.is_work => {
-                self.asks[at].into_iter().chain(self.outcomes[at]).collect()
+            Part::Exchange(at) => {
+                self.asks[at].into_iter().chain(self.outcomes[at].first().copied()).collect()
             }
-            Part::Exchange(at) => self.asks[at].into_iter().collect(),
             Part::Said(_, place) | Part::Answered(_, place) => vec![place],
         }
     }
 
     /// Returns how much a part adds to the chosen parts, relative to the part's length. Words that the chosen parts
-    /// already contain count less.
-    pub(super) fn rate(&self, part: Part, chosen: &BTreeSet<Part>, covered: &[bool]) -> f64 {
-        let factor = match part {
-            Part::Exchange(at) if self.asks[at].is_some_and(|ask| chooses(self.sentence(ask))) => CHOICE,
-            Part::Exchange(_) => 1.0,
-            Part::Said(_, place) if chooses(self.sentence(place)) => CHOICE,
-            Part::Said(..) => 0.8,
-            // A further report is shown only together with its request.
-            Part::Answered(at, _) if chosen.contains(&Part::Exchange(at)) => 0.5,
-            Part::Answered(..) => return 0.0,
-        };
+    /// already contain count less. A further sentence adds something only together with its request.
+    fn rate(&self, part: Part, chosen: &BTreeSet<Part>, covered: &[bool]) -> f64 {
+        if let Part::Said(at, _) | Part::Answered(at, _) = part
+            && !chosen.contains(&Part::Exchange(at))
+        {
+            return 0.0;
+        }
         let places = self.sentences(part);
         let words = places.iter().flat_map(|place| self.sentence(*place).words.iter());
         let mut seen = BTreeSet::new();
@@ -147,6 +136,6 @@ impl Account<'_> {
             .map(|word| self.central[*word as usize] * if covered[*word as usize] { AGAIN } else { 1.0 })
             .sum();
         let length: usize = places.iter().map(|place| roughly(&self.sentence(*place).text)).sum();
-        factor * gain / (length as f64 + 5.0).sqrt()
+        gain / (length as f64 + 5.0).sqrt()
     }
 }

@@ -1,5 +1,8 @@
 //! Summarises a user's conversation with an assistant as an account of its exchanges. The account contains the user's
-//! requests, their outcomes, the decisions, and the current state.
+//! requests, and what the assistant's last message before the next request concludes.
+//!
+//! The account says little rather than something wrong. It leaves out an answer that the user rejects or the assistant
+//! takes back, guesses, and what the assistant writes while it works.
 
 mod choose;
 mod read;
@@ -23,8 +26,10 @@ pub(super) fn account(
     let account = Account::of(reading, exchanges, sources);
     let summary = match level {
         Level::Brief => account.brief(max_tokens, count),
-        Level::Standard => account.fitted(max_tokens, count, &|chosen| account.standard(chosen)),
-        Level::Detailed => account.fitted(max_tokens, count, &|chosen| account.detailed(chosen)),
+        Level::Standard | Level::Detailed => {
+            let is_detailed = level == Level::Detailed;
+            account.fitted(max_tokens, count, &|chosen| account.lines(chosen, is_detailed))
+        }
     };
     match summary.text.is_empty() {
         true => account.shortest(max_tokens, count),

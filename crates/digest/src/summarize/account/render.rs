@@ -9,9 +9,6 @@ use crate::summarize::exchanges::Exchange;
 use crate::summarize::talk::start_line;
 use tiro_base::times::day;
 
-/// The text between the lines of a section or an exchange.
-const NEXT: &str = "\n  ";
-
 impl Account<'_> {
     /// Returns the topic and the current state of the conversation, in two sentences.
     pub(super) fn brief(&self, max_tokens: usize, count: &dyn Fn(&str) -> usize) -> Summary {
@@ -44,98 +41,48 @@ impl Account<'_> {
         Summary::default()
     }
 
-    /// Renders the goal, the user's statements and decisions, the work, and the last exchange, each with the numbers of
-    /// the messages.
-    pub(super) fn standard(&self, chosen: &BTreeSet<Part>) -> Summary {
-        let mut cited = BTreeSet::new();
-        let goal = self.goal(usize::MAX).filter(|goal| chosen.contains(&Part::Exchange(*goal)));
-        let last = self.exchanges.len().saturating_sub(1);
-        let (mut decided, mut worked, mut ends) = (Vec::new(), Vec::new(), Vec::new());
+    /// Renders the exchanges in order of time. If `is_detailed`, each day has a heading, and the files and commits of each
+    /// exchange are named. An outcome has a line of its own, so that readers don't take it for the user's words.
+    pub(super) fn lines(&self, chosen: &BTreeSet<Part>, is_detailed: bool) -> Summary {
+        let mut by_exchange: BTreeMap<usize, (BTreeSet<usize>, BTreeSet<usize>)> = BTreeMap::new();
         for part in chosen {
-            match part {
-                Part::Exchange(at) if Some(*at) == goal => {}
-                Part::Exchange(at) if *at == last => ends.push(self.line(*at, chosen, &mut cited)),
-                Part::Exchange(at) => worked.push(self.line(*at, chosen, &mut cited)),
-                Part::Said(_, place) => decided.push(self.cited(*place, &mut cited)),
-                // The line of the exchange already contains this sentence.
-                Part::Answered(..) => {}
-            }
-        }
-        let goal: Vec<String> = goal.map(|goal| self.line(goal, chosen, &mut cited)).into_iter().collect();
-        let end = if self.is_open(last) { "Open" } else { "Last" };
-        let sections = [
-            ("Goal", goal, " "),
-            ("Said and decided", decided, " "),
-            ("Worked on", worked, NEXT),
-            (end, ends, " "),
-        ];
-        let lines = sections.iter().filter(|(_, lines, _)| !lines.is_empty());
-        let lines = lines.map(|(head, lines, between)| format!("{head}: {}", lines.join(between)));
-        let lines: Vec<String> = lines.collect();
-        Summary { text: lines.join("\n"), cited: cited.into_iter().collect(), unread: 0 }
-    }
-
-    /// Renders an exchange as two lines, `request (#2)` and `→ outcome (#3)`. If the outcome were in the same line as
-    /// the request, readers could take it for the user's words.
-    pub(super) fn line(&self, at: usize, chosen: &BTreeSet<Part>, cited: &mut BTreeSet<i64>) -> String {
-        let agreed = if self.is_agreed(at) { "agreed: " } else { "" };
-        let mut line =
-            self.asks[at].map_or(String::new(), |ask| format!("{agreed}{}", self.cited(ask, cited)));
-        let outcome = self.outcomes[at].filter(|_| self.is_work);
-        let more = chosen.iter().filter_map(|part| match part {
-            Part::Answered(of, place) if *of == at => Some(*place),
-            _ => None,
-        });
-        let answered: BTreeSet<usize> = outcome.into_iter().chain(more).collect();
-        if !answered.is_empty() {
-            let quotes: Vec<String> = answered.iter().map(|place| self.cited(*place, cited)).collect();
-            let before = if line.is_empty() { "" } else { NEXT };
-            line += &format!("{before}→ {}", quotes.join(" "));
-        }
-        line
-    }
-
-    /// Renders the exchanges in order of time, one per line, under headings with their days.
-    pub(super) fn detailed(&self, chosen: &BTreeSet<Part>) -> Summary {
-        let mut by_exchange: BTreeMap<usize, (bool, BTreeSet<usize>, BTreeSet<usize>)> = BTreeMap::new();
-        for part in chosen {
+            let (Part::Exchange(at) | Part::Said(at, _) | Part::Answered(at, _)) = *part;
+            let (said, answered) = by_exchange.entry(at).or_default();
             match *part {
-                Part::Exchange(at) => by_exchange.entry(at).or_default().0 = true,
-                Part::Said(at, place) => drop(by_exchange.entry(at).or_default().1.insert(place)),
-                Part::Answered(at, place) => drop(by_exchange.entry(at).or_default().2.insert(place)),
+                Part::Exchange(at) => {
+                    said.extend(self.asks[at]);
+                    answered.extend(self.outcomes[at].first());
+                }
+                Part::Said(_, place) => drop(said.insert(place)),
+                Part::Answered(_, place) => drop(answered.insert(place)),
             }
         }
         let mut cited = BTreeSet::new();
         let mut text = String::new();
         let mut said_on = String::new();
-        for (at, (is_whole, mut said, mut answered)) in by_exchange {
-            if is_whole {
-                let (ask, outcome) = (self.asks[at], self.outcomes[at]);
-                said.extend(ask);
-                answered.extend(outcome.filter(|_| self.is_work));
-            }
-            let Some(first) = said.iter().chain(&answered).next().copied() else { continue };
+        for (at, (said, answered)) in by_exchange {
+            let Some(first) = said.first().copied() else { continue };
             let source = self.source(first);
             let today = day(source.time);
-            if source.time != 0 && today != said_on {
-                start_line(&mut text);
+            start_line(&mut text);
+            if is_detailed && source.time != 0 && today != said_on {
                 text += &today;
+                text.push('\n');
                 said_on = today;
             }
-            start_line(&mut text);
-            let agreed = if is_whole && self.is_agreed(at) { ", and the user agreed" } else { "" };
+            let agreed = if self.is_agreed(at) { ", and the user agreed" } else { "" };
             text += &format!("#{} {}{agreed}: ", source.ordinal, self.speaker(first));
             let mut quoted = |places: &BTreeSet<usize>| {
                 let quotes: Vec<String> = places.iter().map(|place| self.quote(*place, &mut cited)).collect();
                 quotes.join(" ")
             };
             text += &quoted(&said);
-            if !answered.is_empty() {
-                text += if said.is_empty() { "" } else { NEXT };
-                text += if said.is_empty() { "" } else { "→ " };
-                text += &quoted(&answered);
+            if let Some(first) = answered.first() {
+                text += &format!("\n  → #{}: {}", self.ordinal(*first), quoted(&answered));
             }
-            text += &made(&self.exchanges[at]);
+            if is_detailed {
+                text += &made(&self.exchanges[at]);
+            }
         }
         Summary { text, cited: cited.into_iter().collect(), unread: 0 }
     }
