@@ -93,8 +93,8 @@ pub const AGAIN: f64 = 0.25;
 /// The factor on a name or a number in a summary of exchanges. Arbitrary.
 pub const KEY: f64 = 1.5;
 
-/// If a sentence of an answer reports nothing, it is quoted only if it contains at least this share of the question's
-/// words. Arbitrary.
+/// If the assistant only answers questions, a sentence of an answer is quoted only if it contains at least this share of
+/// the question's words. Arbitrary.
 pub const ANSWERING: f64 = 0.3;
 
 /// A request names what it is about if the number of its words that are neither common nor verbs of requests, plus the

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::read::Account;
 use crate::summarize::Summary;
+use crate::summarize::own_words::is_prose;
 use crate::summarize::reading::roughly;
 use crate::tuning::summaries::AGAIN;
 
@@ -103,7 +104,10 @@ impl Account<'_> {
                 continue;
             }
             parts.push(Part::Exchange(at));
-            let said = exchange.asked.iter().filter(|place| **place != ask);
+            let said = exchange
+                .asked
+                .iter()
+                .filter(|place| **place != ask && is_prose(&self.sentence(**place).text));
             parts.extend(said.map(|place| Part::Said(at, *place)));
             parts.extend(self.outcomes[at].iter().skip(1).map(|place| Part::Answered(at, *place)));
         }

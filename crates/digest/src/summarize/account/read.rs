@@ -73,7 +73,8 @@ impl<'a> Account<'a> {
     /// Returns the first sentence of the exchange that names what the user asks for, or else the first sentence.
     fn ask(&self, exchange: &Exchange) -> Option<usize> {
         let specific = exchange.asked.iter().find(|place| self.is_specific(**place));
-        specific.or(exchange.asked.first()).copied().or(exchange.agreed)
+        let prose = exchange.asked.iter().find(|place| is_prose(&self.sentence(**place).text));
+        specific.or(prose).or(exchange.asked.first()).copied().or(exchange.agreed)
     }
 
     /// Returns the sentences of the exchange that state the outcome. If the assistant works, these are the conclusions
