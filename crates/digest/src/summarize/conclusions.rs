@@ -5,9 +5,9 @@
 //! verb or a hedge is an intention, an instruction or a guess. The words are English. Sentences of other languages
 //! count as plain statements.
 
-use super::cues::verbs_of_requests;
 use super::reading::Sentence;
-use tiro_text::blocks::{Form, Kind, blocks};
+use super::specificity::verbs_of_requests;
+use tiro_text::blocks::Form;
 
 /// Words that turn a statement into an intention, an instruction or a guess.
 const MODALS: &str = "can can't cannot could couldn't may might must shall should shouldn't will won't would wouldn't \
@@ -16,16 +16,17 @@ const MODALS: &str = "can can't cannot could couldn't may might must shall shoul
     ready please once suggested proposed recommended";
 
 /// Words at the beginning of a statement that refer to something before it, or that show a step and not its result.
-const LEANS: &str = "otherwise overall additionally nevertheless despite while you're your it its this that these those they he she here there now next first then also and but so however \
-    ah oh hmm wait ok okay great good perfect excellent yes no";
+const LEANS: &str = "otherwise overall additionally nevertheless despite while you're your it its this that these those \
+    they he she here there now next first then also and but so however ah oh hmm wait ok okay great good perfect \
+    excellent yes no";
 
 /// Words that point to another text.
 const POINTS: &str = "this these above below following";
 
 /// Words that judge the work. A statement with such a word is praise, which says little and is often wrong.
 const JUDGES: &str = "success successful successfully proper properly correct correctly accurate accurately robust \
-    comprehensive excellent complete completed completely completion maintainable best fully significant progress better \
-    consistent consistency resolved works working";
+    comprehensive excellent complete completed completely completion maintainable best fully significant progress \
+    better consistent consistency resolved works working";
 
 /// The beginnings of sentences in which an assistant takes back what it said.
 const RETRACTS: [&str; 14] = [
@@ -47,14 +48,6 @@ const RETRACTS: [&str; 14] = [
 
 /// A conclusion has at least this many words that are not common. Arbitrary.
 const LEAST_WORDS: usize = 3;
-
-/// Returns the byte at which the last part of an answer begins: the text after its last tool call or horizontal line.
-pub(super) fn last_part(answer: &str) -> usize {
-    let calls =
-        blocks(answer).into_iter().filter(|block| block.kind == Kind::Tool).map(|block| block.range.end);
-    let line = answer.trim_end().rfind("\n---\n").map(|at| at + 5);
-    calls.chain(line).max().unwrap_or(0)
-}
 
 /// Returns whether a sentence of an assistant's last part concludes its work.
 pub(super) fn concludes(sentence: &Sentence) -> bool {

@@ -3,12 +3,12 @@
 
 use super::Source;
 use super::conclusions::retracts;
-use super::cues::specificity;
 use super::reading::{Reading, Sentence};
+use super::specificity::specificity;
 use crate::statements::replies::{accepts, rejects};
 use crate::tuning::summaries;
 use tiro_base::memory::Role;
-use tiro_text::blocks::{Form, has_calls};
+use tiro_text::blocks::Form;
 
 /// A request of the user, and the answers until the user's next message.
 #[derive(Debug, Default)]
@@ -26,30 +26,6 @@ pub(super) struct Exchange {
     pub(super) files: Vec<String>,
     /// The ids of the commits that were made, as git printed them.
     pub(super) commits: Vec<String>,
-}
-
-/// Returns whether the sources are a user's conversation with an assistant. The assistant's answers are long, or
-/// several in a row, or use tools. In any other conversation, all speakers count alike.
-pub(super) fn is_assisted(sources: &[Source<'_>]) -> bool {
-    let answers: Vec<usize> = sources
-        .iter()
-        .filter(|source| source.role == Role::Assistant)
-        .map(|source| source.text.len())
-        .collect();
-    let mean = answers.iter().sum::<usize>() / answers.len().max(1);
-    sources.iter().any(|source| source.role == Role::User)
-        && (works(sources) || mean >= summaries::LONG_ANSWER)
-}
-
-/// Returns whether the assistant does work, so that its answers report actions. Such an assistant calls tools, or
-/// writes several messages for each message of the user.
-pub(super) fn works(sources: &[Source<'_>]) -> bool {
-    let of = |role: Role| sources.iter().filter(|source| source.role == role).count();
-    let (asked, answered) = (of(Role::User), of(Role::Assistant));
-    let shows_calls = |source: &Source<'_>| source.role == Role::Assistant && has_calls(source.text);
-    of(Role::Tool) > 0
-        || sources.iter().any(shows_calls)
-        || (asked > 0 && answered >= 3 && answered * 2 >= asked * 3)
 }
 
 /// Returns the exchanges of `sources` in order.
@@ -108,8 +84,8 @@ pub(super) fn exchanges(reading: &Reading, sources: &[Source<'_>]) -> Vec<Exchan
     exchanges
 }
 
-/// Marks the last exchange as rejected. If its request does not say what it is about, as in "push it", it belongs to the
-/// exchange before it, so the exchange before it is rejected, too.
+/// Marks the last exchange as rejected. If its request does not say what it is about, as in "push it", it belongs to
+/// the exchange before it, so the exchange before it is rejected, too.
 fn reject(exchanges: &mut [Exchange], reading: &Reading) {
     for exchange in exchanges.iter_mut().rev() {
         exchange.is_rejected = true;

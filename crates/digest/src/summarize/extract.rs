@@ -5,7 +5,8 @@
 //! (`talk.rs`). If nothing can be quoted, the summary describes the content instead.
 
 use super::account::account;
-use super::exchanges::{exchanges, is_assisted};
+use super::assisted::is_assisted;
+use super::exchanges::exchanges;
 use super::reading::Reading;
 use super::talk::talk;
 use super::{Source, Summary};

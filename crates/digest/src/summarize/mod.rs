@@ -9,15 +9,16 @@
 //! doesn't decide which provider may be asked, or how much may be spent.
 
 mod account;
+mod assisted;
 mod commit;
 mod conclusions;
-mod cues;
 mod exchanges;
 mod extract;
 mod model;
 mod own_words;
 mod quality;
 mod reading;
+mod specificity;
 mod talk;
 #[cfg(test)]
 mod tests;

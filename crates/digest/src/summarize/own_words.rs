@@ -48,7 +48,11 @@ pub(super) fn own_words(message: &str) -> Vec<Sentence> {
         {
             continue;
         }
-        for sentence in blocks::sentences(&block) {
+        for (place, sentence) in blocks::sentences(&block).into_iter().enumerate() {
+            // Of lines without a mark between them, such as a program's output, only the first one is the user's.
+            if place > 0 && sentence.is_item && block.kind == Kind::Prose {
+                break;
+            }
             if quoted
                 .iter()
                 .any(|quoted| quoted.start <= sentence.range.start && sentence.range.end <= quoted.end)
@@ -61,7 +65,7 @@ pub(super) fn own_words(message: &str) -> Vec<Sentence> {
                 break;
             }
             match sentence.form {
-                Form::Introduction => lead = Some(sentence),
+                Form::Introduction if sentence.text.ends_with([':', '：']) => lead = Some(sentence),
                 _ if sentence.is_whole() || sentence.form == Form::Aside => own.push(sentence),
                 _ => {}
             }
@@ -110,8 +114,8 @@ fn announces(text: &str) -> bool {
     last.is_some_and(|last| ANNOUNCE.contains(&last.to_lowercase().as_str()))
 }
 
-/// A sentence has at least this many words of letters only, or twice as many letters in a script without spaces. A path,
-/// a command, a line of a log and a list of names have fewer. Arbitrary.
+/// A sentence has at least this many words of letters only, or twice as many letters in a script without spaces. A
+/// path, a command, a line of a log and a list of names have fewer. Arbitrary.
 const LEAST_WORDS: usize = 3;
 
 /// Returns whether a sentence is what a person writes, not a command, a path, a line of a log, or data.

@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::conclusions::last_part;
-use super::exchanges::is_assisted;
+use super::assisted::{is_assisted, last_part};
 use super::own_words::own_words;
 use super::word_keys::{self, words};
 use super::{Corrected, Source};

@@ -2,9 +2,9 @@
 
 use super::Source;
 use super::conclusions::concludes;
-use super::cues::{names, specificity};
 use super::own_words::{is_prose, own_words};
 use super::reading::{Reading, Sentence};
+use super::specificity::{names, specificity};
 use super::word_keys::{self, words};
 use crate::tuning::summaries;
 use tiro_base::memory::Role;
@@ -47,7 +47,7 @@ const FILLERS: [&str; 30] = [
 /// Verbs with which a user begins work or asks about it before naming the task. Together with an object that says
 /// little, they begin many sessions.
 const OPENERS: &str =
-    "continue start proceed resume read look check see review show tell explain help understand what";
+    "continue start proceed resume read check see review show tell explain help understand what";
 
 /// Words that refer to an earlier sentence.
 const REFERENCES: [&str; 6] = ["it", "its", "this", "that", "these", "they"];
@@ -85,7 +85,7 @@ pub fn title(sources: &[Source<'_>]) -> String {
         if next.is_none() {
             add(&mut title, first);
             conclusion(sources).into_iter().for_each(|conclusion| add(&mut title, &conclusion));
-        } else if let Some(head) = named.filter(|head| leaves_room(head, &rest[0])) {
+        } else if let Some(head) = named {
             title = capitalised(head);
         }
     }
@@ -112,12 +112,6 @@ fn asked(source: &Source<'_>) -> Vec<String> {
 /// Returns the first word of a text in lower case.
 fn first_word(text: &str) -> String {
     text.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default().to_lowercase()
-}
-
-/// Returns whether enough of `next` fits beside the first part of a title: all of it, or what it is about.
-fn leaves_room(head: &str, next: &str) -> bool {
-    let beside = fitted(next, summaries::TITLE - head.chars().count() - 2);
-    !beside.ends_with('…') || specificity(&beside) > summaries::SPECIFIC
 }
 
 /// Returns whether a request begins with a reference to an earlier sentence.
@@ -202,7 +196,7 @@ fn without_fillers(clause: &str) -> &str {
             (head.eq_ignore_ascii_case(filler) && after.starts_with([' ', ',']))
                 .then(|| after.trim_start_matches([' ', ',']))
         });
-        match after.filter(|after| words(after).len() > 1 && !after.starts_with("with ")) {
+        match after.filter(|after| words(after).len() > 1 && !after.starts_with("with")) {
             Some(after) => rest = after,
             None => return rest,
         }

@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use super::cues::verbs_of_requests;
-use super::exchanges::is_assisted;
+use super::assisted::is_assisted;
 use super::reading::{Reading, recurring, spelling};
+use super::specificity::verbs_of_requests;
 use super::word_keys;
 use super::{Source, Topic};
 use tiro_base::memory::Role;

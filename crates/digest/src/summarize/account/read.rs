@@ -4,11 +4,12 @@
 use std::collections::BTreeSet;
 
 use crate::summarize::Source;
+use crate::summarize::assisted::works;
 use crate::summarize::conclusions::concludes;
-use crate::summarize::cues::{names, specificity};
-use crate::summarize::exchanges::{Exchange, central, overlap, works};
+use crate::summarize::exchanges::{Exchange, central, overlap};
 use crate::summarize::own_words::is_prose;
 use crate::summarize::reading::{Reading, Sentence, roughly};
+use crate::summarize::specificity::{names, specificity};
 use crate::summarize::talk::{name, quote};
 use crate::tuning::summaries::{ANSWERING, MOST_CONCLUSIONS, SPECIFIC};
 

@@ -41,8 +41,8 @@ impl Account<'_> {
         Summary::default()
     }
 
-    /// Renders the exchanges in order of time. If `is_detailed`, each day has a heading, and the files and commits of each
-    /// exchange are named. An outcome has a line of its own, so that readers don't take it for the user's words.
+    /// Renders the exchanges in order of time. If `is_detailed`, each day has a heading, and the files and commits of
+    /// each exchange are named. An outcome has a line of its own, so that readers don't take it for the user's words.
     pub(super) fn lines(&self, chosen: &BTreeSet<Part>, is_detailed: bool) -> Summary {
         let mut by_exchange: BTreeMap<usize, (BTreeSet<usize>, BTreeSet<usize>)> = BTreeMap::new();
         for part in chosen {

@@ -1,4 +1,4 @@
-//! Lists the verbs of requests, which say nothing about the topic of a request.
+//! Measures how specifically a request says what it is about.
 
 use super::word_keys::{self, words};
 
@@ -21,8 +21,8 @@ pub(super) fn verbs_of_requests() -> impl Iterator<Item = &'static str> {
     PREPARES.split_whitespace().chain(INSTRUCTS.split_whitespace())
 }
 
-/// Returns how specifically a sentence says what it is about: the number of its words that are not common, without a verb
-/// of requests at its beginning, plus the number of its names.
+/// Returns how specifically a sentence says what it is about: the number of its words that are not common, without a
+/// verb of requests at its beginning, plus the number of its names.
 pub(super) fn specificity(text: &str) -> usize {
     let is_verb = |word: &str| verbs_of_requests().any(|verb| word.eq_ignore_ascii_case(verb));
     let said = words(text).into_iter().enumerate().filter(|(at, word)| *at > 0 || !is_verb(word.text));
