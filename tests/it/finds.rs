@@ -82,6 +82,63 @@ fn scores_measure_the_match_and_a_weak_answer_says_so() {
     assert!((score - lexical).abs() < 0.002, "a score is the sum of its parts: {data}");
 }
 
+/// Ten full hits that have nothing to do with the question used to be shown below the remark that says so.
+#[test]
+fn an_answer_about_nothing_is_short_and_its_hits_can_be_asked_for() {
+    let home = Home::new();
+    let mut server = home.serve(&home.dir("project"));
+    for n in 0..8 {
+        let text =
+            format!("Quince {n} is picked in October.\n\n{}", "It keeps until the spring. ".repeat(12));
+        server.save("orchard", &n.to_string(), &text);
+    }
+    let query = "Is the sandpiper cache of the gateway flushed before October migrations to zanzibar?";
+    let (text, data) = server.both("search_project_memory", json!({"query": query, "max_tokens": 8000}));
+    assert!(text.contains("nothing here is about this"), "{text}");
+    assert!(text.contains("Searched: 8 messages, 0 commits and 0 notes in 1 session."), "{text}");
+    let shown: Vec<&str> = text.lines().filter(|line| line.starts_with("[message ")).collect();
+    assert_eq!(shown.len(), 3, "{text}");
+    assert!(shown.iter().all(|line| line.contains("] Quince ") && line.len() < 250), "{text}");
+    assert_eq!(data["hits"].as_array().unwrap().len(), 8, "{data}");
+    let asked = json!({"query": query, "max_tokens": 8000, "cursor": "0"});
+    let whole = server.both("search_project_memory", asked).0;
+    assert!(!whole.contains("nothing here is about this") && whole.matches("until the spring").count() > 50);
+    let only = json!({"query": query, "sessions": ["orchard"], "kinds": ["message"]});
+    let narrow = server.both("search_project_memory", only).0;
+    assert!(narrow.contains("Searched: memories of the kind message in session orchard."), "{narrow}");
+    let context = server.both("retrieve_context", json!({"query": query})).0;
+    assert!(context.contains("nothing here is about this"), "{context}");
+    assert_eq!(context.matches(": Quince ").count(), 3, "{context}");
+    assert!(context.matches("until the spring").count() < 20, "{context}");
+}
+
+/// What another person said used to be shown as the answer.
+#[test]
+fn what_another_person_said_is_not_taken_for_an_answer() {
+    let home = Home::new();
+    let mut server = home.serve(&home.dir("project"));
+    let said = json!([
+        {"id": "1", "role": "user", "speaker": "Ada", "text": "My silver necklace of grandmother symbolises freedom."},
+        {"id": "2", "role": "assistant", "speaker": "Bob", "text": "I went for a swim."},
+    ]);
+    server.data("save_messages", json!({"session_id": "s", "messages": said}));
+    let ask = |query: &str| json!({"query": query});
+    let text = server
+        .both(
+            "search_project_memory",
+            ask("does the silver necklace of grandmother symbolise freedom to bob?"),
+        )
+        .0;
+    assert!(text.contains("nothing here is about this from the person named"), "{text}");
+    let text = server
+        .both(
+            "search_project_memory",
+            ask("does the silver necklace of grandmother symbolise freedom to ada?"),
+        )
+        .0;
+    assert!(!text.contains("nothing here"), "{text}");
+}
+
 /// Clients show a model the JSON of an answer. It used to take twice the tokens of the text.
 #[test]
 fn a_hit_has_the_parts_of_its_score_only_if_they_are_asked_for() {

@@ -74,10 +74,14 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Resu
 fn page(found: &search::Output, marks: &Marks, screen: Screen, now: Millis) -> Page {
     let mut page = Page::new(screen, now);
     page.incomplete(&found.notices);
-    for (place, hit) in found.hits.iter().enumerate() {
+    for (place, hit) in found.shown().iter().enumerate() {
         page.gap();
         let heading = heading(&page, place + 1, hit);
         page.line(0, heading);
+        if found.searched.is_some() {
+            page.marked(3, &hit.beginning(), marks);
+            continue;
+        }
         page.marked(3, &hit.text, marks);
         if hit.is_part {
             let open = format!("(excerpt; in full: tiro show {})", hit.id);
@@ -101,8 +105,12 @@ fn page(found: &search::Output, marks: &Marks, screen: Screen, now: Millis) -> P
         (false, 0) => {}
         (false, count) => page.line(0, faint(format!("Omitted to fit --max-tokens: {count} more."))),
     }
-    if let Some(cursor) = &found.next_cursor {
-        page.line(0, faint(format!("More: --cursor {cursor}")));
+    match (&found.searched, &found.next_cursor) {
+        (Some(searched), _) => {
+            page.line(0, faint(format!("Searched: {searched}. The nearest in full: --cursor 0")));
+        }
+        (None, Some(cursor)) => page.line(0, faint(format!("More: --cursor {cursor}"))),
+        (None, None) => {}
     }
     if found.pending > 0 {
         // This line must not begin with a number, because a number at the margin marks a hit.

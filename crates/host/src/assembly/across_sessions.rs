@@ -28,7 +28,8 @@ use tiro_digest::summarize;
 use tiro_digest::tuning::contexts::{self, PASSAGE};
 use tiro_digest::tuning::summaries::{ACROSS_SESSIONS, ACROSS_TOKENS};
 use tiro_embed::Encoders;
-use tiro_recall::retrieve::rank::{Ranked, Weights, may_answer};
+use tiro_recall::retrieve::answering::{BEST, Verdict};
+use tiro_recall::retrieve::rank::{Ranked, Weights};
 use tiro_recall::retrieve::{self, SearchResult, cues};
 use tiro_store::ReadStore;
 
@@ -50,8 +51,11 @@ const MOST_READ: usize = 300;
 /// The number of hits that are read at once. Arbitrary: a small context shows about as many.
 const BATCH: usize = 32;
 
-/// The number of the best hits that decide whether anything answers the question. Arbitrary.
-const BEST: usize = 10;
+/// The number of hits that a context without an answer shows. Arbitrary: enough to see what is near.
+const NEAREST: usize = 3;
+
+/// The maximum number of tokens of a hit in a context without an answer. Arbitrary: about twenty words.
+const NEAREST_TOKENS: usize = 30;
 
 /// A memory that the search found, with its rank.
 #[derive(Clone)]
@@ -103,8 +107,11 @@ pub async fn choose(
     let mut known: HashSet<(usize, MemoryKey)> = HashSet::new();
     first.retain(|hit| known.insert((hit.store, hit.place.key)));
     let first = read(&places, first).await?;
-    if !found.is_named && !partial::any(&chosen.notices) && !answers(project, &found, &first).await? {
-        chosen.notices.insert(0, retrieve::NO_GOOD_HIT.to_owned());
+    let denial = verdict(project, &found, &first).await?.notice().filter(|_| !partial::any(&chosen.notices));
+    if let Some(notice) = denial {
+        chosen.notices.insert(0, notice.to_owned());
+        chosen.live = nearest(&first, &sessions, room);
+        return Ok(chosen);
     }
     let mut filling = Filling::new(asked.budget - SMALL_FRAME);
     let listed = match cues::asks_for_sessions(&asked.query) {
@@ -152,14 +159,18 @@ pub async fn pending(places: &[(&dyn ReadStore, &Scope)], known: Option<usize>) 
     Ok(pending)
 }
 
-/// Returns whether one of the best hits may answer the question, or there are no hits. `read` contains the hits that
-/// could be read.
-async fn answers(project: &OpenProject, found: &SearchResult, read: &[Hit]) -> Result<bool> {
+/// Returns the verdict of the best hits on the question. `read` contains the hits that could be read.
+async fn verdict(project: &OpenProject, found: &SearchResult, read: &[Hit]) -> Result<Verdict> {
     let best: Vec<&Hit> = found.ranked.iter().take(BEST).filter_map(|ranked| of(ranked, read)).collect();
     let text = |hit: &&Hit| retrieve::searched_text(&hit.memory, hit.piece.0..hit.piece.1);
     let (texts, terms, rarity) = (best.iter().map(text).collect(), found.terms.clone(), found.rarity.clone());
     let shares = project.store.shares(&project.scope, terms, rarity, texts).await?;
-    Ok(best.is_empty() || best.iter().zip(shares).any(|(hit, share)| may_answer(share, hit.ranked.cosine)))
+    Ok(found.verdict(&best.iter().map(|hit| &hit.ranked).zip(shares).collect::<Vec<_>>()))
+}
+
+/// Returns the beginnings of the nearest hits, for a context without an answer.
+fn nearest(hits: &[Hit], sessions: &HashMap<Conversation, Weighed>, room: Room) -> Vec<Passage> {
+    hits.iter().filter_map(|hit| passage(hit, sessions, room, NEAREST_TOKENS)).take(NEAREST).collect()
 }
 
 /// Returns the hit in `read` that shows the memory of `ranked`.

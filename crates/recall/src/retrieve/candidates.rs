@@ -37,6 +37,8 @@ pub struct Gathered {
     pub candidates: Vec<Candidate>,
     /// The rarity of each term; empty if the search by words failed.
     pub rarity: Vec<f64>,
+    /// Whether each term is contained in no document; empty if the search by words failed.
+    pub absent: Vec<bool>,
     /// The commits that the query names, each with the number of its store.
     pub named: Vec<(usize, MemoryKey)>,
     /// The searches that failed.
@@ -60,7 +62,7 @@ pub async fn gather(
     let embedded = questions.iter().flatten().map(|each| &each.embedding);
     query.embeddings = embedded.map(|each| (each.space.as_str().to_owned(), each.vector.clone())).collect();
     let mut answers = join_all(stores.iter().map(|(store, scope)| ask(*store, scope, &query))).await;
-    let rarity = weigh_alike(stores, &query, &mut answers).await;
+    let vocabularies = weigh_alike(stores, &query, &mut answers).await;
 
     let pending = answers.iter().map(|answer| answer.pending).sum();
     let mut gathered = Gathered { pending, ..Gathered::default() };
@@ -76,7 +78,8 @@ pub async fn gather(
     match lists(&mut answers, words) {
         Ok(words) => {
             found.extend(words.map(|(store, each)| ((store, each.chunk), (each.memory, each.score))));
-            gathered.rarity = rarity;
+            gathered.rarity = Vocabulary::rarity(&vocabularies);
+            gathered.absent = absent(&vocabularies);
         }
         Err(error) => gathered.failed.push(("words", error)),
     }
@@ -113,13 +116,13 @@ fn lists<T, F: FnMut(&mut Candidates) -> Result<Vec<T>>>(
 }
 
 /// Asks small stores again with the weights of words from the largest store, unless a search by words failed. Asking
-/// twice takes less time than waiting for these weights before a small store is asked at all. Returns the rarity of
-/// each term.
+/// twice takes less time than waiting for these weights before a small store is asked at all. Returns the counts of
+/// words in each store.
 async fn weigh_alike(
     stores: &[(&dyn ReadStore, &Scope)],
     query: &CandidateQuery,
     answers: &mut [Candidates],
-) -> Vec<f64> {
+) -> Vec<Vocabulary> {
     let words = |answer: &Candidates| {
         let (found, vocabulary) = answer.words.as_ref().ok()?;
         Some((found.is_empty(), vocabulary.clone()))
@@ -136,7 +139,16 @@ async fn weigh_alike(
             answers[number] = ask(*store, scope, &CandidateQuery { weights, ..query.clone() }).await;
         }
     }
-    Vocabulary::rarity(&vocabularies)
+    vocabularies
+}
+
+/// Returns for each word whether no document of the stores contains it.
+fn absent(vocabularies: &[Vocabulary]) -> Vec<bool> {
+    let words = vocabularies.iter().map(|store| store.counts.len()).max().unwrap_or(0);
+    let is_absent = |place: usize| {
+        vocabularies.iter().all(|store| store.counts.get(place).is_none_or(|count| *count == 0))
+    };
+    (0..words).map(is_absent).collect()
 }
 
 /// Returns the cosine, on the scale of the default model, of every candidate that has a vector in one of the spaces.

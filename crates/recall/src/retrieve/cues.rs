@@ -3,6 +3,8 @@
 //! The words are English, like the stopwords, with the most common words of a few other languages. If a question
 //! contains none of these words, it is answered like any other question.
 
+use tiro_base::times::{MONTHS, WEEKDAYS};
+
 /// Phrases of a question about statements of the assistant.
 const ANSWERS: &[&str] = &[
     "did you",
@@ -129,6 +131,35 @@ pub fn asks_for_sessions(question: &str) -> Option<usize> {
     numbered.or_else(|| has_any(question, LATEST).then_some(if one { 1 } else { FEW_SESSIONS }))
 }
 
+/// Returns whether the question asks for much of what is stored, not for a single thing.
+pub fn asks_for_much(question: &str) -> bool {
+    asks_for_order(question) || asks_for_overview(question) || asks_for_sessions(question).is_some()
+}
+
+/// Returns the words of an English question that are probably names, in lower case. They begin with a capital letter
+/// within a sentence, and are not names of a month or a day. If most words begin with a capital letter, as in a title,
+/// nothing is returned.
+pub fn names(question: &str) -> Vec<String> {
+    let (mut begins, mut capitals, mut all) = (true, 0, 0);
+    let mut names = Vec::new();
+    for token in question.split_whitespace() {
+        let word = token.trim_start_matches(|c: char| !c.is_alphanumeric());
+        let word = word.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+        let is_first = std::mem::replace(&mut begins, token.ends_with(['.', '?', '!', ':']));
+        if is_first || word.is_empty() {
+            continue;
+        }
+        all += 1;
+        if word.starts_with(char::is_uppercase) {
+            capitals += 1;
+            names.push(word.to_lowercase());
+        }
+    }
+    let is_date = |name: &String| MONTHS.contains(&name.as_str()) || WEEKDAYS.contains(&name.as_str());
+    names.retain(|name| name.chars().nth(1).is_some() && !is_date(name));
+    if 2 * capitals > all { Vec::new() } else { names }
+}
+
 fn number(word: &str) -> Option<usize> {
     let named = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
     let named = named.iter().position(|name| *name == word).map(|place| place + 1);
@@ -150,6 +181,16 @@ fn words(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_word_with_a_capital_within_a_sentence_is_a_name() {
+        assert_eq!(names("When did Gina visit Ada's shop in Rome? Did Bob?"), ["gina", "ada", "rome", "bob"]);
+        assert_eq!(names("did I plant it in May or on Monday"), Vec::<String>::new());
+        assert_eq!(names("gina's shop"), Vec::<String>::new());
+        assert_eq!(names("Where is it? Rome is far"), Vec::<String>::new());
+        assert_eq!(names("Fix The Login Of Gina"), Vec::<String>::new());
+        assert_eq!(names(""), Vec::<String>::new());
+    }
 
     #[test]
     fn a_question_says_what_it_asks_for() {

@@ -5,6 +5,7 @@
 //! only the lexical search runs. Ranking ([`rank`]), reading the query ([`query`], [`cues`]) and pairing ([`pair`]) are
 //! pure.
 
+pub mod answering;
 mod candidates;
 pub mod cues;
 pub mod pair;
@@ -17,6 +18,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::time::Instant;
 
+use answering::{Asked, Verdict};
 use candidates::{Embedded, Failed, Gathered, gather, within_deadline};
 use query::Question;
 use rank::{Ranked, Weights};
@@ -33,10 +35,6 @@ use tiro_text::words::{Language, Term};
 /// The maximum number of bytes of a query that are read. Arbitrary.
 const LONGEST_QUERY: usize = 8 * 1024;
 
-/// The notice for an answer without a good hit. In such an answer, every hit contains too few of the query's words and
-/// is too far from the query's meaning.
-pub const NO_GOOD_HIT: &str = "nothing here is about this; these are the nearest, and may be unrelated";
-
 /// The result of a search.
 #[derive(Debug, Default)]
 pub struct SearchResult {
@@ -52,8 +50,8 @@ pub struct SearchResult {
     pub rarity: Vec<f64>,
     /// Which of the memories are superseded.
     pub superseded: superseded::SupersededHits,
-    /// Whether the query names commits by their ids and the search found at least one of them.
-    pub is_named: bool,
+    /// What is known of the question, to estimate whether a memory answers it.
+    pub asked: Asked,
     /// The number of chunks of the searched stores that have no embedding yet; `None` if they could not be counted.
     pub pending: Option<usize>,
 }
@@ -91,7 +89,9 @@ pub async fn search(
     let Question { terms, identifiers, language } = query::read(query);
 
     let model = encoders.of(Content::Prose).and_then(Encode::model);
-    found.notices.extend(unread(language, model));
+    let unread = unread(language, model);
+    found.asked.reads_meaning = unread.is_none();
+    found.notices.extend(unread);
 
     let began = Instant::now();
     let (questions, embed_time) = timed(embed(encoders, query)).await;
@@ -108,8 +108,10 @@ pub async fn search(
         ..CandidateQuery::default()
     };
     let (gathered, candidates_time) = timed(gather(stores, wanted, questions)).await;
-    let Gathered { candidates, rarity, named, failed, pending } = gathered?;
+    let Gathered { candidates, rarity, absent, named, failed, pending } = gathered?;
     (found.rarity, found.pending) = (rarity, pending);
+    found.asked.lacks_name = language.is_none() && lacks_name(query, &terms, &absent);
+    found.asked.is_answered = !named.is_empty() || cues::asks_for_much(query);
     found.rarity.truncate(terms.len());
     found.timings = Timings { embed: embed_time, candidates: candidates_time, rank: 0 };
 
@@ -118,13 +120,31 @@ pub async fn search(
     let weights = if cues::asks_for_answers(query) { weights.with_answers() } else { *weights };
     found.ranked = rank::rank(candidates, &words, &weights);
     settle(stores, &mut found, &named, query, filter).await?;
-    found.is_named = !named.is_empty();
     report(failed, &mut found)?;
     found.terms = terms;
     found.rarity.resize(found.terms.len(), 0.0);
     found.timings.rank = micros(rank_began);
     tracing::debug!(micros = micros(began), candidates = found.ranked.len(), "searched");
     Ok(found)
+}
+
+/// Returns whether `query` contains a name that is one of the words in `terms` that no document contains. `absent` says
+/// for each of `terms` whether no document contains it.
+fn lacks_name(query: &str, terms: &[Term], absent: &[bool]) -> bool {
+    let names = cues::names(query);
+    terms
+        .iter()
+        .zip(absent)
+        .any(|(term, is_absent)| *is_absent && names.iter().any(|name| name == term.word()))
+}
+
+impl SearchResult {
+    /// Returns whether `hits`, the best of the memories, answer the question. Each comes with the share of the
+    /// question's words that it contains.
+    pub fn verdict(&self, hits: &[(&Ranked, f64)]) -> Verdict {
+        let words: Vec<String> = self.terms.iter().map(|term| term.word().to_owned()).collect();
+        answering::verdict(hits, &words, self.asked)
+    }
 }
 
 /// Adds a notice for each search that failed. Errors with the first failure if the other searches found nothing.
@@ -267,6 +287,20 @@ mod tests {
         report(vec![("meaning", busy()), ("meaning", busy())], &mut found).unwrap();
         assert!(partial::is(&found.notices[0]), "{:?}", found.notices);
         assert_eq!(found.notices.len(), 2);
+    }
+
+    #[test]
+    fn a_name_that_no_document_contains_is_noticed() {
+        let terms = [Term::new("gina"), Term::new("shop")];
+        for (query, absent, lacks) in [
+            ("When did Gina open a shop?", [true, false], true),
+            ("When did Gina open a shop?", [false, true], false),
+            ("when did gina open a shop?", [true, false], false),
+            ("Gina opened a shop?", [true, false], false),
+        ] {
+            assert_eq!(lacks_name(query, &terms, &absent), lacks, "{query} {absent:?}");
+        }
+        assert!(!lacks_name("When did Gina open a shop?", &terms, &[]), "the search by words failed");
     }
 
     #[test]

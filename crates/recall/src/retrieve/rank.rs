@@ -130,12 +130,6 @@ pub struct Ranked {
     pub duplicates: usize,
 }
 
-/// Returns whether a hit may answer the query. `share` is the share of the query's words that the hit contains,
-/// weighted by their rarity. `cosine` is its cosine with the query.
-pub fn may_answer(share: f64, cosine: Option<f64>) -> bool {
-    share >= ranking::ANSWERING_SHARE || cosine.is_some_and(|cosine| cosine >= ranking::ANSWERING_COSINE)
-}
-
 /// Returns whether a hit may say the same as the text that was searched for, more, or the opposite. `share` is the share
 /// of the text's words that the hit contains. `cosine` is its cosine with the text.
 pub fn is_near(share: f64, cosine: Option<f64>) -> bool {
@@ -264,10 +258,7 @@ fn lend(ranked: &mut [Ranked], share: f64) {
 }
 
 fn parts(lexical: f64, cosine: Option<f64>, place: &Neighbour, terms: &[String], weights: &Weights) -> Parts {
-    let is_named = place.speaker.as_deref().is_some_and(|speaker| {
-        let speaker = speaker.to_lowercase();
-        speaker.split(|c: char| !c.is_alphanumeric()).any(|name| terms.iter().any(|term| term == name))
-    });
+    let is_named = place.speaker.as_deref().is_some_and(|speaker| names_speaker(terms, speaker));
     let share = if place.kind == Kind::Conversation { weights.conversation } else { 1.0 };
     let importance = if place.marked { 1.0 } else { place.importance.unwrap_or(0.0) };
     let answer = if prior::is_answer(place) { weights.answer } else { 0.0 };
@@ -280,6 +271,12 @@ fn parts(lexical: f64, cosine: Option<f64>, place: &Neighbour, terms: &[String],
         exchange: 0.0,
         prior: -(answer + bot),
     }
+}
+
+/// Returns whether `words`, the words of a query, contain a part of the name of `speaker`.
+pub fn names_speaker(words: &[String], speaker: &str) -> bool {
+    let speaker = speaker.to_lowercase();
+    speaker.split(|c: char| !c.is_alphanumeric()).any(|name| words.iter().any(|word| word == name))
 }
 
 /// If the search found both a message and a memory that was extracted from it, leaves out the extracted memory. The
@@ -468,7 +465,6 @@ pub(super) mod tests {
         let ranked = rank(vec![candidate(1, 0.1, 0.1)], &[], &Weights::default());
         assert_eq!(ranked[0].parts.lexical, 1.0);
         assert_eq!(ranked[0].full_scale(0.25, &Weights::default()).lexical, 0.25);
-        assert!(!may_answer(0.25, Some(0.1)) && may_answer(0.25, Some(0.6)) && may_answer(0.9, None));
     }
 
     #[test]

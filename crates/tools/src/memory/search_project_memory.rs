@@ -14,6 +14,7 @@ use crate::stash::hidden_segments::given_and_over;
 use tiro_base::envelope;
 use tiro_base::error::{Error, Result, partial, quoted};
 use tiro_base::filter::Filter;
+use tiro_base::humanize::counted;
 use tiro_base::memory::{Kind, Provenance, marked};
 use tiro_base::scope::{Scope, SessionId, Sessions};
 use tiro_base::times;
@@ -24,10 +25,11 @@ use tiro_host::engine::Engine;
 use tiro_host::project::OpenProject;
 use tiro_host::summaries::messages;
 use tiro_intake::{Capture, Standing, Subject, session_id};
-use tiro_recall::retrieve::rank::{Parts, Ranked, Weights, may_answer};
-use tiro_recall::retrieve::{self, Timings};
+use tiro_recall::retrieve::answering::{BEST, Verdict};
+use tiro_recall::retrieve::rank::{Parts, Ranked, Weights};
+use tiro_recall::retrieve::{self, SearchResult, Timings};
 use tiro_redact::Redactor;
-use tiro_store::{About, ReadStore, ShownMemory, Superseded};
+use tiro_store::{About, ReadStore, ShownMemory, Sizes, Superseded};
 use tiro_text::chunk::excerpt::Shown;
 
 pub use crate::memory::hits::{Hit, Output};
@@ -114,26 +116,25 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     notices.extend(missing_sessions(&project, &scope).await?);
     let mut found = retrieve::search(&places, &encoders, query, &filter, &Weights::default()).await?;
     hide_expired(engine, &project, &filter, &mut found.ranked).await?;
-    notices.extend(found.notices);
+    notices.append(&mut found.notices);
     if found.ranked.is_empty() && project.store.is_empty(&project.scope).await? {
         notices.insert(0, common::nothing_yet(engine, &project).await?);
     }
     let page: Vec<&Ranked> = found.ranked.iter().skip(offset).take(k).collect();
     let has_more = found.ranked.len() > offset + page.len();
-    let shown = read_shown(&places, &page).await?;
+    let (shown, shares, verdict) = judged(&project, &places, &found, (offset, &page)).await?;
+    // With a cursor, the caller asks for hits in full, whatever they are about. The cursor 0 leads to the first page.
+    let is_first = args.cursor.is_none() && !partial::any(&notices);
+    let denial = verdict.notice().filter(|_| is_first);
     let subjects = shown.iter().map(|(_, shown, _)| Subject::of(&shown.memory, &shown.commit_ids)).collect();
     let standing = caller.capture(engine).standing(subjects).await;
     let question = behind::Question { query, encoders: &encoders };
     let behind = behind::conversations(&project, question, &shown, &found.ranked, &mut notices).await?;
-    let texts = shown
-        .iter()
-        .map(|(_, found, _)| retrieve::searched_text(&found.memory, found.chunk.start..found.chunk.end))
-        .collect();
-    let shares = project.store.shares(&project.scope, found.terms, found.rarity, texts).await?;
-    let answers = shown.iter().zip(&shares).any(|((ranked, ..), share)| may_answer(*share, ranked.cosine));
-    if !answers && !partial::any(&notices) && !shown.is_empty() && !found.is_named && offset == 0 {
-        notices.insert(0, retrieve::NO_GOOD_HIT.to_owned());
-    }
+    let searched = match denial {
+        Some(_) => Some(searched(&project, &covered, args.kinds.as_deref()).await?),
+        None => None,
+    };
+    notices.splice(0..0, denial.map(str::to_owned));
     let titles = titles(&project, shown.iter().map(|(_, shown, _)| shown.memory.session.as_ref())).await?;
     let ranks: Vec<usize> = shown.iter().filter_map(|(ranked, ..)| rank_of(&page, ranked)).collect();
     let hits = shown.into_iter().zip(ranks).zip(shares).zip(standing).zip(behind);
@@ -162,6 +163,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         next_cursor: None,
         notices,
         timings: engine.config().timings.then(|| milliseconds(&found.timings)),
+        searched,
         says_pending: pending > 0 && caller.says_pending(),
         rendered: String::new(),
     };
@@ -170,12 +172,12 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     messages::blocking(move || hits::fit(page)).await
 }
 
+/// A memory that was found, with its place in the ranking, and its scope, `project` or `owner`.
+type Found<'r> = (&'r Ranked, ShownMemory, &'static str);
+
 /// Reads the memories of a page, in the order of the ranking. Each comes with its scope, `project` or `owner`.
-async fn read_shown<'r>(
-    places: &[(&dyn ReadStore, &Scope)],
-    page: &[&'r Ranked],
-) -> Result<Vec<(&'r Ranked, ShownMemory, &'static str)>> {
-    let mut shown: Vec<(&Ranked, ShownMemory, &'static str)> = Vec::with_capacity(page.len());
+async fn read_shown<'r>(places: &[(&dyn ReadStore, &Scope)], page: &[&'r Ranked]) -> Result<Vec<Found<'r>>> {
+    let mut shown: Vec<Found<'r>> = Vec::with_capacity(page.len());
     for (number, (store, scope)) in places.iter().enumerate() {
         let own: Vec<&Ranked> = page.iter().copied().filter(|ranked| ranked.store == number).collect();
         let wanted = own.iter().map(|ranked| (ranked.place.key, ranked.chunk)).collect();
@@ -186,6 +188,52 @@ async fn read_shown<'r>(
     // The stores were read one after the other, so sorting restores the order of the ranking.
     shown.sort_by_key(|(ranked, ..)| rank_of(page, ranked));
     Ok(shown)
+}
+
+/// Reads the memories of `page`, which begins at `offset` in the ranking. Returns each with the share of the query's
+/// words that it contains, and the verdict of the best hits, at least ten, on the query.
+async fn judged<'r>(
+    project: &OpenProject,
+    places: &[(&dyn ReadStore, &Scope)],
+    found: &'r SearchResult,
+    (offset, page): (usize, &[&'r Ranked]),
+) -> Result<(Vec<Found<'r>>, Vec<f64>, Verdict)> {
+    let judged: Vec<&Ranked> = found.ranked.iter().skip(offset).take(page.len().max(BEST)).collect();
+    let mut shown = read_shown(places, &judged).await?;
+    let text =
+        |shown: &ShownMemory| retrieve::searched_text(&shown.memory, shown.chunk.start..shown.chunk.end);
+    let texts = shown.iter().map(|(_, shown, _)| text(shown)).collect();
+    let (terms, rarity) = (found.terms.clone(), found.rarity.clone());
+    let mut shares = project.store.shares(&project.scope, terms, rarity, texts).await?;
+    let hits: Vec<(&Ranked, f64)> =
+        shown.iter().map(|(ranked, ..)| *ranked).zip(shares.iter().copied()).collect();
+    let verdict = found.verdict(&hits);
+    // The memories are in the order of the ranking, so those of the page come first.
+    shown.retain(|(ranked, ..)| rank_of(page, ranked).is_some());
+    shares.truncate(shown.len());
+    Ok((shown, shares, verdict))
+}
+
+/// Returns what was searched: the kinds and sessions to which the search is limited, or how much the project remembers.
+async fn searched(project: &OpenProject, covered: &[String], kinds: Option<&[String]>) -> Result<String> {
+    let kinds = kinds.filter(|kinds| !kinds.is_empty());
+    let kinds = kinds.map(|kinds| format!("memories of the kind {}", envelope::names(kinds)));
+    let is_all = covered == ["all"];
+    let sessions = (!is_all).then(|| match covered.len() {
+        1 => format!("session {}", envelope::names(covered)),
+        count => format!("{count} sessions"),
+    });
+    if is_all && kinds.is_none() {
+        let Sizes { commits, messages, notes, sessions, .. } = project.store.sizes(&project.scope).await?;
+        return Ok(format!(
+            "{}, {} and {} in {}",
+            counted(messages, "message", "messages"),
+            counted(commits, "commit", "commits"),
+            counted(notes, "note", "notes"),
+            counted(sessions, "session", "sessions"),
+        ));
+    }
+    Ok(kinds.into_iter().chain(sessions).collect::<Vec<_>>().join(" in "))
 }
 
 /// Returns the title of each session at its first occurrence. Returns `None` for later occurrences, and for a session

@@ -3,8 +3,12 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::common::beginning_in_bytes;
 use crate::memory::linked;
 use tiro_base::envelope;
+
+/// The maximum number of bytes of a hit's text in a single line. Arbitrary: about twenty words.
+const LINE: usize = 120;
 
 /// A memory that was found: what a model needs to read it and to cite it.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -186,6 +190,19 @@ impl Hit {
             text += &behind.lines(self.conversations.len());
         }
         text
+    }
+
+    /// Returns the hit as a single line: its kind, id, date and speaker, and the beginning of its text.
+    pub fn line(&self) -> String {
+        let speaker = self.speaker.as_deref().map(|speaker| format!(" {}", envelope::name(speaker)));
+        let (head, speaker) = (&self.frame.bare_head, speaker.unwrap_or_default());
+        format!("{head}{speaker}] {}\n", envelope::name(&self.beginning()))
+    }
+
+    /// Returns the beginning of the hit's text on a single line.
+    pub fn beginning(&self) -> String {
+        let text = self.text.split_whitespace().collect::<Vec<_>>().join(" ");
+        beginning_in_bytes(&text, LINE).into_owned()
     }
 
     /// Replaces the hit's text with `text`, which is a part of it.

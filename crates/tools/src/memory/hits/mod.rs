@@ -31,6 +31,9 @@ const LEAST_TEXT: usize = 12;
 /// The maximum number of tokens of the line that says how much of its budget an answer takes.
 const SPENT_TOKENS: usize = 12;
 
+/// The number of hits that the text shows if no hit answers the query. Arbitrary: enough to see what is near.
+const NEAREST: usize = 3;
+
 /// The answer of the call.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Output {
@@ -55,6 +58,9 @@ pub struct Output {
     pub notices: Vec<String>,
     /// How many milliseconds each stage of the search took, if the configuration asks for it.
     pub timings: Option<HashMap<&'static str, f64>>,
+    /// What was searched, if no hit answers the query. The text then shows only the beginnings of the nearest hits.
+    #[serde(skip)]
+    pub searched: Option<String>,
     /// Whether the text mentions `pending`.
     #[serde(skip)]
     pub says_pending: bool,
@@ -133,7 +139,12 @@ fn estimate(page: &mut Page) -> usize {
             }
         }
         hit.tokens = count(&hit.excerpt());
-        used = (used.0 + hit.tokens, used.1 + if is_data { json(hit) } else { 0 });
+        let text = match (empty.searched.is_some(), place < NEAREST) {
+            (false, _) => hit.tokens,
+            (true, true) => count(&hit.line()),
+            (true, false) => 0,
+        };
+        used = (used.0 + text, used.1 + if is_data { json(hit) } else { 0 });
         if used.0.max(used.1) > page.max_tokens {
             // At least one hit is tried.
             return place.max(1);
@@ -194,7 +205,10 @@ fn answer(page: &Page, count: usize) -> Output {
     let has_next = (output.truncated || page.has_more) && count > 0;
     let next = page.hits.get(count).map_or(page.length, |hit| hit.frame.rank);
     output.next_cursor = has_next.then(|| (page.offset + next).to_string());
-    let body: String = output.hits.iter().map(Hit::excerpt).collect();
+    let body: String = match output.searched {
+        None => output.hits.iter().map(Hit::excerpt).collect(),
+        Some(_) => output.shown().iter().map(Hit::line).collect(),
+    };
     let shown = match (count, output.dropped) {
         (0, 0) => partial::nothing(&output.notices, "Nothing found.").to_owned(),
         (0, dropped) => {
@@ -258,17 +272,35 @@ impl Output {
         self.rendered.clone()
     }
 
+    /// Returns the hits that the text shows: all of them, or only the nearest if no hit answers the query.
+    pub fn shown(&self) -> &[Hit] {
+        let count = if self.searched.is_some() { NEAREST } else { usize::MAX };
+        &self.hits[..self.hits.len().min(count)]
+    }
+
+    /// Returns the lines that say what else there is than the shown hits, and how to get it.
+    fn further(&self) -> String {
+        if let Some(searched) = &self.searched {
+            return format!("\nSearched: {searched}. Cursor `0` shows the nearest in full.");
+        }
+        let mut lines = String::new();
+        if self.dropped > 0 {
+            lines += &format!("\n{} more did not fit max_tokens.", self.dropped);
+        }
+        if let Some(cursor) = &self.next_cursor {
+            lines += &format!("\nMore with cursor `{cursor}`.");
+        }
+        lines
+    }
+
     /// Returns the lines below the hits, the most important first.
     fn footer(&self, budget: usize) -> String {
         let mut lines = match self.hits.is_empty() {
             true => String::new(),
             false => common::spent(self.tokens_used, budget),
         };
-        if self.dropped > 0 && !self.hits.is_empty() {
-            lines += &format!("\n{} more did not fit max_tokens.", self.dropped);
-        }
-        if let Some(cursor) = self.next_cursor.as_ref().filter(|_| !self.hits.is_empty()) {
-            lines += &format!("\nMore with cursor `{cursor}`.");
+        if !self.hits.is_empty() {
+            lines += &self.further();
         }
         if self.pending > 0 && self.says_pending {
             let one = "piece has no embedding yet; only keywords find it";
