@@ -44,7 +44,7 @@ fn a_bad_argument_is_named_with_a_hint() {
             "`kinds` is not a kind: `comit`",
             "commit",
         ),
-        ("search_project_memory", json!({"query": "x", "since": "yesterday"}), "`since`", "2026-03-01"),
+        ("search_project_memory", json!({"query": "x", "since": "soon"}), "`since`", "2026-03-01"),
         ("search_project_memory", json!({"query": "x", "until": "2026-13-45"}), "`until`", "2026-03-01"),
         ("search_project_memory", json!({"query": "x", "since": "\u{0}"}), "`since`", "2026-03-01"),
         ("search_project_memory", json!({"query": "x", "cursor": "../etc"}), "`cursor`", "leave it out"),

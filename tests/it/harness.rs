@@ -89,7 +89,8 @@ impl Home {
             .env("HOME", self.path().join("home"))
             .env("TIRO_DATA_DIR", self.data())
             .env("TIRO_MODEL_DIR", self.path().join("models"))
-            .env("TIRO_LOG", "debug");
+            .env("TIRO_LOG", "debug")
+            .env("TZ", "UTC");
         command
     }
 

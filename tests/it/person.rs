@@ -146,7 +146,7 @@ fn sessions_are_opened_by_title_and_quarters_by_name() {
     other.says("assistant", 12, "The drum is glazed; roughen it.");
     assert!(home.run(&repo.path, &["import", "claude-code"]).is_ok);
     let listed = home.run(&repo.path, &["sessions"]).stdout;
-    assert!(listed.contains("2023-11-14 22:13  The winch slips when it rains\n   other"), "{listed}");
+    assert!(listed.contains("2023-11-14 22:13  The winch slips when it rains"), "{listed}");
     let shown = home.json(&repo.path, &["show", "winch slips"]);
     assert_eq!(shown["session_id"], "other", "{shown}");
     assert!(home.run(&repo.path, &["gc", "--quarters"]).is_ok);

@@ -66,7 +66,6 @@ macro_rules! promises {
                 a_memory_supersedes_neither_itself_nor_its_successors: SupersedesAnything,
                 the_latest_living_statement_of_a_subject_holds: SupersedesNothing,
                 a_fact_is_superseded_with_the_statement_that_it_repeats: SupersedesNothing,
-                statements_of_a_voice_come_in_order_of_time: ReordersResults,
                 statements_in_memories_come_in_order_of_their_keys: ReordersResults,
                 a_statement_is_stored_once: LosesStatements,
                 an_owner_sees_no_statement_of_another: IgnoresOwner,

@@ -290,13 +290,13 @@ pub async fn what_replaced_a_memory_comes_with_its_place(fixture: Fixture) {
     let replaced = vec![(commits[0], commits[1])];
     fixture.store.replace_commits(&fixture.scope, vec![commits[0]], None, replaced).await.answered();
     let memories = vec![fixture.key(&old).await, fixture.key(&other).await];
-    let query =
-        ReplacementQuery { commits: commits.clone(), memories, with_statements: true, with_holding: true };
+    let query = ReplacementQuery { commits: commits.clone(), memories, ..ReplacementQuery::default() };
+    let query = ReplacementQuery { with_statements: true, with_holding: true, ..query };
     let found = fixture.store.replacements(&fixture.scope, query.clone()).await.answered();
     assert_eq!(found.superseded.iter().map(|each| &each.by).collect::<Vec<_>>(), [&newer]);
     assert!(matches!(found.stand_ins[..], [(old, (by, _))] if (old, by) == (commits[0], commits[1])));
     assert_eq!(found.holding.iter().map(|memory| &memory.id).collect::<Vec<_>>(), [&newer]);
-    assert!(found.statements.is_empty() && found.stating.is_empty(), "no statement is stored");
+    assert!(found.statements.is_empty() && found.texts.is_empty(), "none is stored, and none is asked for");
     let places: Vec<MemoryKey> = found.places.iter().map(|place| place.key).collect();
     assert_eq!(places, [fixture.key(&newer).await, commits[1]]);
     let strange = fixture.store.replacements(&fixture.stranger(), query).await.answered();

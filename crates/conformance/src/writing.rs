@@ -370,25 +370,6 @@ pub async fn a_fact_is_superseded_with_the_statement_that_it_repeats(fixture: Fi
     assert_eq!(replaced(&fixture, &[&said[0], &fact_id, &said[1]]).await, ["200 calls", "200 calls", "-"]);
 }
 
-pub async fn statements_of_a_voice_come_in_order_of_time(fixture: Fixture) {
-    fixture.say("s", &["100 calls", "200 calls"]).await;
-    let rows = fixture.rows("s").await;
-    let new = |place: usize, time| NewStatement {
-        statement: statement(rows[place].key, &format!("{place}00 calls"), time),
-        same_as: None,
-    };
-    fixture
-        .store
-        .add_statements(&fixture.scope, vec![new(0, 20), new(1, 10)], Some((name("s"), 1)))
-        .await
-        .answered();
-    let stated = fixture.store.statements(&fixture.scope, "user", 9).await.answered();
-    assert_eq!(stated.iter().map(|each| each.time).collect::<Vec<_>>(), [10, 20]);
-    let latest = fixture.store.statements(&fixture.scope, "user", 1).await.answered();
-    assert_eq!(latest, [new(0, 20).statement]);
-    assert!(fixture.store.statements(&fixture.scope, "ana", 9).await.answered().is_empty());
-}
-
 pub async fn statements_in_memories_come_in_order_of_their_keys(fixture: Fixture) {
     let said = fixture.say("s", &["100 calls", "200 calls", "300 calls"]).await;
     let rows = fixture.rows("s").await;
@@ -400,15 +381,23 @@ pub async fn statements_in_memories_come_in_order_of_their_keys(fixture: Fixture
     fixture.store.add_statements(&fixture.scope, all, Some((name("s"), 2))).await.answered();
     fixture.forget(&[&said[1]], "f1").await;
     let keys = vec![rows[2].key, rows[1].key, rows[0].key];
-    let stating = vec![rows[2].key, rows[0].key];
-    let query = ReplacementQuery { memories: keys, with_statements: true, ..ReplacementQuery::default() };
+    let texts = keys.clone();
+    let query =
+        ReplacementQuery { memories: keys, with_statements: true, texts, ..ReplacementQuery::default() };
     let found = fixture.store.replacements(&fixture.scope, query.clone()).await.answered();
     assert_eq!(found.statements, [new(2).statement, new(0).statement]);
-    assert_eq!(found.stating.iter().map(|memory| memory.key).collect::<Vec<_>>(), stating);
+    assert_eq!(found.texts, [(rows[2].key, "300 calls".to_owned()), (rows[0].key, "100 calls".to_owned())]);
     let elsewhere = fixture.store.replacements(&fixture.only(&["t"]), query.clone()).await.answered();
-    assert!(elsewhere.statements.is_empty() && elsewhere.stating.is_empty());
+    assert!(elsewhere.statements.is_empty() && elsewhere.texts.is_empty());
     let without = ReplacementQuery { with_statements: false, ..query };
     assert!(fixture.store.replacements(&fixture.scope, without).await.answered().statements.is_empty());
+}
+
+/// Returns the statements in the memories.
+async fn statements_in(fixture: &Fixture, scope: &Scope, keys: &[MemoryKey]) -> Vec<Statement> {
+    let query =
+        ReplacementQuery { memories: keys.to_vec(), with_statements: true, ..ReplacementQuery::default() };
+    fixture.store.replacements(scope, query).await.answered().statements
 }
 
 pub async fn a_statement_is_stored_once(fixture: Fixture) {
@@ -421,7 +410,8 @@ pub async fn a_statement_is_stored_once(fixture: Fixture) {
     }
     fixture.forget(&[&said[1]], "f1").await;
     fixture.store.add_statements(&fixture.scope, new(rows[1].key), Some((name("s"), 0))).await.answered();
-    assert_eq!(fixture.store.statements(&fixture.scope, "user", 9).await.answered().len(), 1);
+    let keys: Vec<MemoryKey> = rows.iter().map(|row| row.key).collect();
+    assert_eq!(statements_in(&fixture, &fixture.scope, &keys).await.len(), 1);
     assert_eq!(fixture.store.noted(&fixture.scope, &name("s")).await.answered(), 1);
     assert_eq!(fixture.store.noted(&fixture.scope, &name("t")).await.answered(), -1);
 }
@@ -431,7 +421,8 @@ pub async fn an_owner_sees_no_statement_of_another(fixture: Fixture) {
     let key = fixture.rows("s").await[0].key;
     let new = vec![NewStatement { statement: statement(key, "100 calls", 10), same_as: None }];
     fixture.store.add_statements(&fixture.stranger(), new.clone(), None).await.answered();
-    assert!(fixture.store.statements(&fixture.scope, "user", 9).await.answered().is_empty());
+    assert!(statements_in(&fixture, &fixture.scope, &[key]).await.is_empty());
     fixture.store.add_statements(&fixture.scope, new, Some((name("s"), 1))).await.answered();
-    assert!(fixture.store.statements(&fixture.stranger(), "user", 9).await.answered().is_empty());
+    assert!(statements_in(&fixture, &fixture.stranger(), &[key]).await.is_empty());
+    assert_eq!(statements_in(&fixture, &fixture.scope, &[key]).await.len(), 1);
 }

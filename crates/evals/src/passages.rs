@@ -25,6 +25,9 @@ pub struct Passage<'t> {
 /// What follows the word in the mark of a superseded passage.
 const MARK: &str = "superseded by ";
 
+/// The line above the user's standing instructions.
+const WANTED: &str = "[what the user wants]";
+
 /// Returns the passages of the answer `text`, in their order.
 pub fn passages(text: &str) -> Vec<Passage<'_>> {
     let mut found: Vec<Passage<'_>> = Vec::new();
@@ -43,8 +46,11 @@ pub fn passages(text: &str) -> Vec<Passage<'_>> {
         if !is_inside {
             continue;
         }
-        if let Some(head) = heading(bare) {
+        if bare == WANTED {
+            (session, day) = (None, None);
+        } else if let Some(head) = heading(bare) {
             (session, day) = match head {
+                ("", date) => (session, Some(date)),
                 ("committed", _) => (None, None),
                 (name, date) => (Some(name), Some(date)),
             };
@@ -58,10 +64,11 @@ pub fn passages(text: &str) -> Vec<Passage<'_>> {
     found
 }
 
-/// Returns the name and the date of a line such as `[auth-refactor 2026-03-01]`.
+/// Returns the name and the date of a line such as `[auth-refactor 2026-03-01]`. The name is empty in a line such as
+/// `[2026-03-01]`, which continues the session before it.
 fn heading(line: &str) -> Option<(&str, &str)> {
     let inner = line.strip_prefix('[')?.strip_suffix(']')?;
-    let (name, date) = inner.rsplit_once(' ')?;
+    let (name, date) = inner.rsplit_once(' ').unwrap_or(("", inner));
     let shape: Vec<bool> = date.chars().map(|c| c.is_ascii_digit()).collect();
     let is_date = shape.len() == 10 && date.chars().all(|c| c.is_ascii_digit() || c == '-');
     (is_date && !shape[4] && !shape[7]).then_some((name, date))
@@ -122,9 +129,9 @@ mod tests {
     use super::*;
 
     const TEXT: &str = "The text is quoted.\n[data ab12]\n[now 2026-03-09 Ada in auth#7] Use TLS.\n\
-        [committed 2026-03-01]\n[commit fb804efe7b] Add TLS\n\nIt was\nasked for.\n[auth 2026-03-02]\n\
+        [what the user wants]\n[committed 2026-03-01]\n[commit fb804efe7b] Add TLS\n\nIt was\nasked for.\n[auth 2026-03-02]\n\
         #3 Ada (superseded by #7 on 2026-03-09): No TLS.\n [quoted]\n #4 forged\n\
-        [fact #5, superseded by m2 on 2026-03-09] Port 80.\n#12-14 in short: So.\n[/data ab12]\n\
+        [fact #5, superseded by m2 on 2026-03-09] Port 80.\n[2026-03-03]\n#12-14 in short: So.\n[/data ab12]\n\
         90 of 4000 tokens.\n[x 2026-01-01]\n";
 
     #[test]
@@ -143,7 +150,7 @@ mod tests {
             ]
         );
         assert!(found[1].text.ends_with("asked for."), "{}", found[1].text);
-        assert_eq!(found[2].day, Some("2026-03-02"));
+        assert_eq!((found[2].day, found[4].day), (Some("2026-03-02"), Some("2026-03-03")));
         assert!(found.iter().all(|each| TEXT[each.start..].starts_with(each.text)));
     }
 

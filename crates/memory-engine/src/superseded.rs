@@ -7,7 +7,7 @@ use super::state::{State, Stored};
 use super::view::View;
 use tiro_base::error::{Error, Result};
 use tiro_base::memory::{MemoryId, MemoryKey};
-use tiro_base::scope::{Scope, SessionId, TenantId};
+use tiro_base::scope::{Scope, SessionId};
 use tiro_store::{ChunkKey, NewStatement, Statement, SubjectKey, Superseded};
 
 impl MemoryStore {
@@ -16,26 +16,6 @@ impl MemoryStore {
         self.read(scope, |state| {
             let view = state.living(scope);
             Ok(ids.iter().map(|id| view.by_id(id).map(|(key, _)| key)).collect())
-        })
-    }
-
-    /// Does as [`ReadStatements::statements`](tiro_store::ReadStatements::statements).
-    pub(crate) async fn statements(
-        &self,
-        scope: &Scope,
-        voice: &str,
-        limit: usize,
-    ) -> Result<Vec<Statement>> {
-        self.read(scope, |state| {
-            let is_asked_for = |(owner, statement): &&(TenantId, Statement)| {
-                let memory = state.memories.get(&statement.memory);
-                *owner == scope.tenant && statement.voice == voice && memory.is_some_and(Stored::is_living)
-            };
-            let mut found: Vec<&Statement> =
-                state.statements.values().filter(is_asked_for).map(|(_, statement)| statement).collect();
-            found.sort_by_key(|statement| statement.time);
-            let skipped = found.len().saturating_sub(limit);
-            Ok(found.into_iter().skip(skipped).cloned().collect())
         })
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
+use crate::remember;
 use tiro_base::error::Result;
 use tiro_base::filter::Filter;
 use tiro_base::memory::{Memory, MemoryId, MemoryKey, Millis, Role};
@@ -94,7 +95,8 @@ impl Intake for StoreIntake<dyn Store> {
 
     async fn remember(&self, memories: Vec<PreparedMemory>) -> Result<Receipt> {
         let (store, scope) = self.store();
-        store.save(scope, memories, self.clock.now()).await
+        let (receipt, _) = remember::save(store, scope, memories, self.clock.now(), &mut |_| {}).await?;
+        Ok(receipt)
     }
 
     async fn describe_session(&self, session: &SessionId, origin: Origin) -> Result<()> {

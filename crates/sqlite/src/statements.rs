@@ -21,28 +21,6 @@ const STATEMENT: &str =
     "t.memory, t.number, t.start_byte, t.end_byte, t.voice, t.value, t.words, t.time, t.subject";
 
 impl SqliteStore {
-    pub(crate) async fn statements(
-        &self,
-        scope: &Scope,
-        voice: &str,
-        limit: usize,
-    ) -> error::Result<Vec<Statement>> {
-        let voice = voice.to_owned();
-        self.read(scope, move |_, connection, scope| {
-            let mut statement = connection.prepare_cached(&format!(
-                "SELECT {STATEMENT} FROM statements t CROSS JOIN memories m ON m.seq = t.memory
-                 WHERE t.owner = ?1 AND t.voice = ?2 AND m.tombstoned_at IS NULL
-                 ORDER BY t.time DESC, t.seq DESC LIMIT ?3",
-            ))?;
-            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-            let rows = statement.query_map((scope.tenant.as_str(), voice, limit), stated)?;
-            let mut found: Vec<Statement> = rows.collect::<Result<_, _>>()?;
-            found.reverse();
-            Ok(found)
-        })
-        .await
-    }
-
     pub(crate) async fn add_statements(
         &self,
         scope: &Scope,

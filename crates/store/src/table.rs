@@ -84,7 +84,6 @@ macro_rules! methods {
                 rename_authors(renamed: Vec<Renamed>) -> ();
             }
             ReadStatements {
-                statements(voice: &str, limit: usize) -> Vec<Statement>;
                 noted(session: &SessionId) -> i64;
             }
             WriteStatements {

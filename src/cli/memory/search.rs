@@ -87,6 +87,9 @@ fn page(found: &search::Output, marks: &Marks, screen: Screen, now: Millis) -> P
             let open = format!("(excerpt; in full: tiro show {})", hit.id);
             page.line(3, [Span::new(Style::Faint, open)]);
         }
+        if let Some(superseded) = &hit.superseded {
+            page.line(3, [Span::new(Style::Warning, superseded.sentence())]);
+        }
         made_in(&mut page, hit, marks);
     }
     page.gap();

@@ -22,10 +22,9 @@ const ROWS: &[&[&str]] = &[
     &["engine"],
     &["project"],
     &["config"],
-    &["follow"],
+    &["follow", "store_intake"],
     &[
         "remember",
-        "store_intake",
         "import",
         "freshness",
         "sources",

@@ -166,7 +166,7 @@ const MILLISECONDS: f64 = 1e11;
 /// or milliseconds since 1970. Returns `None` for any other text, and for times that can't be printed.
 pub(in crate::import) fn time(text: Option<Cow<'_, str>>) -> Option<Millis> {
     let text = text?;
-    if let Ok(time) = times::parse_time("timestamp", &text) {
+    if let Ok(time) = times::parse_time_in_utc("timestamp", &text) {
         return Some(time);
     }
     let number: f64 = text.trim().parse().ok().filter(|number| *number >= SECONDS)?;

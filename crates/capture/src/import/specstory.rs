@@ -180,7 +180,7 @@ fn date(text: &str) -> Option<FoundDate> {
     let end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
     let found = rest[..end].trim().replacen(' ', "T", 1);
     let is_local = found.get(11..).is_some_and(|clock| !clock.contains(['Z', '+', '-']));
-    let parsed = times::parse_time("date", &found).ok();
+    let parsed = times::parse_time_in_utc("date", &found).ok();
     parsed
         .map(|at| FoundDate { at, is_local })
         .or_else(|| date(&rest[rest.find(|c: char| !c.is_ascii_digit())?..]))
@@ -198,12 +198,12 @@ fn behind(heading: Millis, named: Millis) -> Millis {
 /// Returns the time with which the name of a file begins, such as `2026-03-01_10-00Z-title`.
 fn time_of_name(stem: &str) -> Option<Millis> {
     let clock = stem.get(10..16)?.strip_prefix('_')?.replace('-', ":");
-    times::parse_time("date", &format!("{}T{clock}", &stem[..10])).ok()
+    times::parse_time_in_utc("date", &format!("{}T{clock}", &stem[..10])).ok()
 }
 
 /// Returns the day with which the name of a file begins, such as `2026-03-01-title`.
 fn day_of_name(stem: &str) -> Option<Millis> {
-    times::parse_time("date", stem.get(..10)?).ok()
+    times::parse_time_in_utc("date", stem.get(..10)?).ok()
 }
 
 #[cfg(test)]

@@ -40,8 +40,8 @@ use tiro_store::{
     PreparedChunk, PreparedMemory, QueueCounts, QueueKey, Queued, Reach, Receipt, Recorded, Renamed,
     ReplacementQuery, Replacements, Reset, ResetDone, RestoredMemory, Saved, Savings, SegmentRow, Selection,
     SessionRow, ShownLine, ShownMemory, Sizes, SourceState, StashContents, StashExpired, StashPage,
-    StashReceipt, StashedMemory, Stashing, Statement, Stats, SummarisedSegment, Summary, SummaryRow,
-    ThreadRow, TurnRecord, TurnRow, Wanted, WriteRow,
+    StashReceipt, StashedMemory, Stashing, Stats, SummarisedSegment, Summary, SummaryRow, ThreadRow,
+    TurnRecord, TurnRow, Wanted, WriteRow,
 };
 use tiro_text::words::Term;
 

@@ -7,10 +7,6 @@ use tiro_base::scope::{Scope, SessionId};
 use tiro_store::*;
 
 impl BrokenStore {
-    pub async fn statements(&self, scope: &Scope, voice: &str, limit: usize) -> Result<Vec<Statement>> {
-        Ok(self.ordered(self.inner.statements(&self.scope(scope), voice, limit).await?))
-    }
-
     pub async fn add_statements(
         &self,
         scope: &Scope,

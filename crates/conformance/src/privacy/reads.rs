@@ -78,7 +78,6 @@ async fn of_memories(fixture: &Fixture, scope: &Scope, asked: &Asked, reads: &mu
     add!(reads, store.derived_without_chunk(scope, 100));
     add!(reads, store.cached_embeddings(scope, vec![[7; 32]]));
     add!(reads, store.chunks_of(scope, keys.clone()));
-    add!(reads, store.statements(scope, "petra", 10));
     add!(reads, store.noted(scope, &session));
     add!(reads, store.stashed(scope, keys));
     add!(reads, store.list_stash(scope, &all, None, 100));
@@ -116,6 +115,7 @@ async fn of_searches(fixture: &Fixture, scope: &Scope, asked: &Asked, reads: &mu
         commits: vec![asked.commit],
         memories: vec![asked.key],
         with_statements: true,
+        texts: vec![asked.key],
         with_holding: true,
     };
     add!(reads, store.replacements(scope, query));

@@ -1,175 +1,189 @@
-//! Finds statements of values in a person's messages, and decides which of them are about the same thing. Also reads
-//! how a person [`replies`] to an earlier message.
+//! Reads where people correct what they or others said before, and finds the sentence that is corrected. Also reads how
+//! a person [`replies`] to an earlier message.
 //!
-//! A statement is a value, together with the words that say what it belongs to. The value is a number with its unit
-//! ("45 sources" in "my Zotero library has 45 sources"), a percentage, an amount of money, a date, or a chosen name
-//! ("Redis" in "use Redis"). If one voice makes two statements about the same thing, the later statement is valid.
+//! A sentence corrects an earlier one only if it names what no longer holds: "on Thursdays, **not Tuesdays**", "from
+//! **60%** to 85%", "instead of **Redis**", "we **no longer deploy by hand**". If a message takes back the message
+//! before it ("scratch that"), the corrected sentence is the one about the same thing. A wrong correction would hide a
+//! sentence that still holds, so a question, a supposition and an unclear pair correct nothing. The order of time shows
+//! all other changes.
 //!
-//! Nothing here uses a model. Two statements are about the same thing if they have the same unit, enough rare words in
-//! common, and either a word of change ("now", "moved to") or nearly the same wording. A wrong match would hide a
-//! statement that is still valid, so unclear pairs don't match. The lists of words are English. In other languages,
-//! only numbers with the same unit and the same wording match.
+//! Nothing here uses a model. The words that announce a correction are listed for a few languages ([`cues`]).
 
-mod asked;
-mod dates;
-mod lists;
-mod names;
-mod read;
+mod cues;
 pub mod replies;
-mod subjects;
+mod same;
 mod takes_back;
 #[cfg(test)]
 mod tests;
-mod tokens;
+pub mod voice;
+mod words;
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-pub use asked::{Question, Replaced, Told, concerns, replaced};
-pub use read::of_message;
-pub use subjects::Subjects;
+use cues::Cue;
+use tiro_text::blocks;
 
-/// A statement of a value.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Stated {
-    /// The byte of the text at which the sentence begins.
-    pub start: usize,
-    /// The byte of the text at which the sentence ends.
-    pub end: usize,
-    /// The value. Two values are equal if their texts are equal.
-    pub value: String,
-    /// The topic of the value.
-    pub about: About,
+pub use same::{are_alike, concerns};
+pub use words::{first_stem, stems};
+
+/// Corrections are read from at most this many bytes of a message. Arbitrary.
+const MOST_READ: usize = 16 * 1024;
+
+/// At most this many corrections are read in a message. Arbitrary: a message with more is a list or a log.
+const MOST_CORRECTIONS: usize = 6;
+
+/// Sentences with more bytes than this are not read. Arbitrary: such sentences are tables or data.
+const LONGEST_SENTENCE: usize = 1024;
+
+/// A sentence that says that something said before no longer holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Correction {
+    /// The bytes of the sentence.
+    pub sentence: Range<usize>,
+    /// The byte at which the sentence names what no longer holds. It distinguishes the corrections of a message.
+    pub at: usize,
+    /// What no longer holds.
+    replaced: Replaced,
+    /// The stems of the sentence's other words. If the message before it is taken back, of all words of the message.
+    topic: BTreeSet<String>,
 }
 
-/// The topic of a value: the words around it, and the manner in which it is stated.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct About {
-    /// The unit: a noun, `%`, `$`, `date`, or `name`. A rate has two parts, such as `call/day`. Empty for a bare number.
-    pub unit: String,
-    /// Words between the number and its unit.
-    pub modifiers: BTreeSet<String>,
-    /// The other words of the clause.
-    pub context: BTreeSet<String>,
-    /// The other words of the message.
-    pub rest: BTreeSet<String>,
-    /// For a bare number, the words before it in its clause, the nearest last. For a name, the names that it replaces.
-    pub before: Vec<String>,
-    /// The manner in which the value is stated.
-    pub manner: Manner,
+/// What no longer holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Replaced {
+    /// A value with these stems.
+    Value(BTreeSet<String>),
+    /// What a clause with these stems denies.
+    Clause(BTreeSet<String>),
+    /// The speaker's message right before this one.
+    MessageBefore,
 }
 
-/// The manner in which a value is stated.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Manner {
-    /// A word of change is near: "now", "improved", "moved".
-    pub is_change: bool,
-    /// The value is the result of the change: "to 250 ms", "the new deadline".
-    pub is_result: bool,
-    /// The value is a bound: "under 250 ms".
-    pub is_bound: bool,
-    /// The value is a goal: "aim for 10 problems".
-    pub is_goal: bool,
-    /// The value is one of several with the same unit: "sides of 7 cm, 24 cm and 25 cm".
-    pub is_listed: bool,
-    /// The speakers refer to themselves: "I", "my", "our".
-    pub is_own: bool,
-    /// The speaker takes back an earlier statement: "forget that".
-    pub is_taken_back: bool,
+/// The sentence that a correction corrects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Corrected {
+    /// The bytes of the sentence.
+    pub sentence: Range<usize>,
+    /// The byte at which the sentence states what no longer holds.
+    pub at: usize,
 }
 
-/// A value that was read in a sentence.
-struct Value {
-    /// The value.
-    value: String,
-    /// The unit of the value.
-    unit: String,
-    /// Words between the number and its unit.
-    modifiers: Vec<String>,
-    /// The tokens of the value and of its unit.
-    tokens: Range<usize>,
-    /// The names that the value replaces.
-    replaced: Vec<String>,
-}
+impl Correction {
+    /// Returns whether it corrects the speaker's message right before it, whatever this message says.
+    pub fn is_of_message_before(&self) -> bool {
+        self.replaced == Replaced::MessageBefore
+    }
 
-impl Value {
-    /// Returns a value that has no modifiers and replaces no names.
-    pub fn plain(value: String, unit: &str, tokens: Range<usize>) -> Value {
-        Value { value, unit: unit.to_owned(), modifiers: Vec::new(), tokens, replaced: Vec::new() }
+    /// Returns the stems that name what no longer holds, separated by spaces. They are empty if the message before it is
+    /// taken back.
+    pub fn names(&self) -> String {
+        match &self.replaced {
+            Replaced::Value(stems) | Replaced::Clause(stems) => joined(stems),
+            Replaced::MessageBefore => String::new(),
+        }
+    }
+
+    /// Returns the words of `text` by which the corrected sentence can be searched for. `text` is the text from which
+    /// the correction was read.
+    pub fn searched<'t>(&self, text: &'t str) -> &'t str {
+        &text[self.sentence.clone()]
+    }
+
+    /// Returns the sentence of an earlier message that this correction corrects, if it corrects one.
+    pub fn corrected(&self, earlier: &Statements) -> Option<Corrected> {
+        let found = earlier.sentences.iter().filter_map(|sentence| {
+            let (share, at) = same::corrects(self, sentence)?;
+            let range = sentence.range.clone();
+            Some((share, Corrected { at: range.start + at, sentence: range }))
+        });
+        // Of sentences that fit equally well, the last is the speaker's last word.
+        let best = found.max_by(|a, b| a.0.total_cmp(&b.0).then(a.1.at.cmp(&b.1.at)));
+        match (best, earlier.sentences.as_slice()) {
+            (Some((_, corrected)), _) => Some(corrected),
+            // "Scratch that." alone takes back a message of one sentence.
+            (None, [only]) if self.is_of_message_before() && self.topic.is_empty() => {
+                Some(Corrected { at: only.range.start, sentence: only.range.clone() })
+            }
+            (None, _) => None,
+        }
     }
 }
 
-/// The letters under which [`About::line`] writes the fields of [`Manner`].
-const MANNERS: [char; 7] = ['c', 'r', 'b', 'g', 'l', 'o', 't'];
+/// The sentences of a message, ready to be compared with corrections.
+#[derive(Clone, Debug, Default)]
+pub struct Statements {
+    sentences: Vec<Sentence>,
+}
 
-/// A line keeps at most this many of the message's other words. Arbitrary.
-const MOST_REST: usize = 80;
+/// A sentence of a message.
+#[derive(Clone, Debug)]
+struct Sentence {
+    /// Its bytes in the message.
+    range: Range<usize>,
+    /// Its text.
+    text: String,
+    /// The stems of its words, without stopwords.
+    stems: BTreeSet<String>,
+    /// What it says no longer holds.
+    cues: Vec<Cue>,
+}
 
-impl About {
-    /// Returns the value as one line of text, which [`About::parse`] reads.
-    pub fn line(&self) -> String {
-        let Manner { is_change, is_result, is_bound, is_goal, is_listed, is_own, is_taken_back } =
-            self.manner;
-        let flags = [is_change, is_result, is_bound, is_goal, is_listed, is_own, is_taken_back];
-        let manner: String =
-            MANNERS.iter().zip(flags).filter(|(_, is)| *is).map(|(letter, _)| *letter).collect();
-        let set = |words: &BTreeSet<String>| words.iter().map(String::as_str).collect::<Vec<_>>().join(" ");
-        let rest = self.rest.iter().take(MOST_REST).map(String::as_str).collect::<Vec<_>>().join(" ");
-        let parts = [
-            self.unit.clone(),
-            set(&self.modifiers),
-            set(&self.context),
-            rest,
-            self.before.join(" "),
-            manner,
-        ];
-        parts.join("|")
-    }
-
-    /// Reads a line that [`About::line`] wrote. Parts that are missing are empty.
-    pub fn parse(line: &str) -> About {
-        let mut parts = line.split('|');
-        let mut next = || parts.next().unwrap_or_default();
-        let set = |words: &str| words.split_whitespace().map(str::to_owned).collect::<BTreeSet<String>>();
-        let unit = next().to_owned();
-        let (modifiers, context, rest) = (set(next()), set(next()), set(next()));
-        let before = next().split_whitespace().map(str::to_owned).collect();
-        let manner = next();
-        let is = |place: usize| manner.contains(MANNERS[place]);
-        let manner = Manner {
-            is_change: is(0),
-            is_result: is(1),
-            is_bound: is(2),
-            is_goal: is(3),
-            is_listed: is(4),
-            is_own: is(5),
-            is_taken_back: is(6),
+impl Statements {
+    /// Reads the sentences in the prose of a message. Questions and suppositions are left out, because they state
+    /// nothing.
+    pub fn of(text: &str) -> Statements {
+        let sentence = |range: Range<usize>| {
+            let own = &text[range.clone()];
+            Sentence { range, text: own.to_owned(), stems: stems(own), cues: cues::read(own) }
         };
-        About { unit, modifiers, context, rest, before, manner }
+        let stating = sentences(text).into_iter().filter(|range| !cues::states_nothing(&text[range.clone()]));
+        Statements { sentences: stating.map(sentence).collect() }
     }
+}
 
-    /// Returns the unit without its rate.
-    fn base(&self) -> &str {
-        self.unit.split('/').next().unwrap_or_default()
-    }
+/// Returns the stems of a sentence's words, separated by spaces, without stopwords. [`concerns`] reads them.
+pub fn words_of(sentence: &str) -> String {
+    joined(&stems(sentence))
+}
 
-    /// Returns the rate of the unit, if it has one.
-    fn rate(&self) -> Option<&str> {
-        self.unit.split_once('/').map(|(_, rate)| rate)
-    }
+fn joined(stems: &BTreeSet<String>) -> String {
+    stems.iter().map(String::as_str).collect::<Vec<_>>().join(" ")
+}
 
-    /// Returns the words that describe the topic of the value, including the unit if it is a noun.
-    fn key(&self) -> BTreeSet<&str> {
-        let words = self.modifiers.iter().chain(&self.context).map(String::as_str);
-        let noun = (!lists::is_measure(self.base())).then(|| self.base());
-        words.chain(noun).chain(self.rate()).collect()
+/// Returns the corrections in the prose of a message, in order.
+pub fn corrections(text: &str) -> Vec<Correction> {
+    let sentences = sentences(text);
+    let mut found: Vec<Correction> = Vec::new();
+    for sentence in &sentences {
+        let own = &text[sentence.clone()];
+        for Cue { at, replaced } in cues::read(own) {
+            let topic = match &replaced {
+                Replaced::Value(value) => stems(own).difference(value).cloned().collect(),
+                Replaced::Clause(_) => BTreeSet::new(),
+                Replaced::MessageBefore => sentences
+                    .iter()
+                    .flat_map(|sentence| stems(without_phrase(&text[sentence.clone()])))
+                    .collect(),
+            };
+            found.push(Correction { sentence: sentence.clone(), at: sentence.start + at, replaced, topic });
+        }
     }
+    found.truncate(MOST_CORRECTIONS);
+    found
+}
 
-    /// Returns whether `word` is in [`About::key`].
-    fn is_about(&self, word: &str) -> bool {
-        self.modifiers.contains(word)
-            || self.context.contains(word)
-            || (self.base() == word && !lists::is_measure(word))
-            || self.rate() == Some(word)
-    }
+/// Returns the words of a sentence after the phrase that takes something back, or the whole sentence.
+fn without_phrase(sentence: &str) -> &str {
+    takes_back::phrase(sentence, usize::MAX).map_or(sentence, |phrase| &sentence[phrase.end..])
+}
+
+/// Returns the sentences in the prose of a message, as ranges of bytes. Quotations, code and tables are left out.
+fn sentences(text: &str) -> Vec<Range<usize>> {
+    let text = &text[..text.floor_char_boundary(MOST_READ)];
+    let said = blocks::blocks(text).into_iter().filter(blocks::Block::is_said);
+    said.flat_map(|block| blocks::sentences(&block))
+        .map(|sentence| sentence.range)
+        .filter(|range| range.len() <= LONGEST_SENTENCE)
+        .collect()
 }

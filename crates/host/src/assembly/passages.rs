@@ -68,13 +68,15 @@ pub struct Shown {
     pub time: Millis,
     /// The voice that said it.
     pub voice: Voice,
+    /// The number of bytes of its text.
+    pub bytes: usize,
 }
 
 impl Shown {
     /// Returns the description of a memory that a passage shows.
     pub fn of(memory: &Memory) -> Shown {
         let voice = Voice::of(memory.role, memory.speaker.as_deref());
-        Shown { key: memory.key, time: memory.time, voice }
+        Shown { key: memory.key, time: memory.time, voice, bytes: memory.text.trim().len() }
     }
 }
 
@@ -91,6 +93,14 @@ pub struct Chosen {
     pub pending: usize,
     /// Notices about content that the answer lacks.
     pub notices: Vec<String>,
+}
+
+impl Chosen {
+    /// Returns whether one of the passages shows the memory of the project with this key.
+    pub fn shows(&self, key: MemoryKey) -> bool {
+        let shown = self.stable.iter().chain(&self.live).filter_map(|passage| passage.shows.as_ref());
+        shown.into_iter().any(|shown| shown.key == key)
+    }
 }
 
 /// The approximate number of tokens of an answer with two envelopes, not counting the answer's lines. This includes the

@@ -4,27 +4,24 @@
 //! other passages repeats the statement that is valid now, with its date. If the question asks about the past, the
 //! passages stay in the order of time and are only marked.
 
-use std::collections::{HashMap, HashSet};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::assembly::ContextRequest;
-use crate::assembly::passages::{Chosen, Part, Passage, cost};
+use crate::assembly::passages::{Chosen, Part, Passage, Shown, cost};
 use crate::project::OpenProject;
 use tiro_base::budget::Budget;
 use tiro_base::error::Result;
 use tiro_base::memory::{self, Memory, MemoryId, MemoryKey, Millis, Role};
 use tiro_base::times::day;
-use tiro_digest::context::facts::Voice;
 use tiro_digest::context::render;
-use tiro_digest::statements::Question;
-use tiro_recall::retrieve::superseded::{asks_for_history, concerns, outdated};
+use tiro_recall::retrieve::cues::asks_for_order;
+use tiro_recall::retrieve::superseded::{asks_for_history, is_asked};
 use tiro_store::{ReplacementQuery, Replacements, Superseded};
 use tiro_text::tokens;
 
 /// The maximum number of valid statements that are shown first, in each of the two parts of a context. Arbitrary.
 const MOST_SHOWN: usize = 6;
-
-/// If a question asks for a value, this many messages of persons are moved to the front. Arbitrary.
-const MOST_LATEST: usize = 5;
 
 /// The part of the budget for the valid statements is the budget divided by this number. Arbitrary.
 const SHARE: usize = 8;
@@ -34,15 +31,13 @@ const LONGEST: usize = 80;
 
 /// Marks the superseded passages of `chosen`, and adds the statements that are valid instead.
 pub async fn mark(project: &OpenProject, asked: &ContextRequest, chosen: &mut Chosen) -> Result<()> {
-    let by_time = asks_for_history(&asked.query);
+    let by_time = asks_for_history(&asked.query) || asks_for_order(&asked.query);
     let key = |passage: &Passage| Some(passage.shows.as_ref()?.key);
     let keys: Vec<MemoryKey> = chosen.stable.iter().chain(&chosen.live).filter_map(key).collect();
     let replaced = replaced(project, asked, &keys).await?;
-    let outdated = if by_time { Vec::new() } else { outdated(&replaced, &asked.query, &keys) };
     // The part that doesn't depend on the question shows only replacements that don't depend on the question either.
-    let stable = marked(Vec::new(), &replaced, &mut chosen.stable, |_| true);
-    let is_asked = |superseded: &Superseded| concerns(&asked.query, superseded);
-    let live = marked(outdated, &replaced, &mut chosen.live, is_asked);
+    let stable = marked(&replaced, &mut chosen.stable, |_| true);
+    let live = marked(&replaced, &mut chosen.live, |superseded| is_asked(&asked.query, superseded));
     let mut shown: HashSet<MemoryId> = HashSet::new();
     let stable = holding(stable, &mut shown);
     let live = if by_time { Vec::new() } else { holding(live, &mut shown) };
@@ -50,8 +45,8 @@ pub async fn mark(project: &OpenProject, asked: &ContextRequest, chosen: &mut Ch
     if by_time {
         return Ok(());
     }
-    if !Question::read(&asked.query).is_empty() {
-        latest_first(&mut chosen.live);
+    if asked.session.is_none() {
+        newest_first(&mut chosen.live);
     }
     chosen.live.splice(0..0, current(asked, live, &replaced));
     Ok(())
@@ -62,39 +57,53 @@ async fn replaced(project: &OpenProject, asked: &ContextRequest, keys: &[MemoryK
     let mut memories: Vec<MemoryKey> = Vec::with_capacity(keys.len());
     let mut known: HashSet<MemoryKey> = HashSet::new();
     memories.extend(keys.iter().filter(|key| known.insert(**key)));
-    let with_statements = !asks_for_history(&asked.query) && !Question::read(&asked.query).is_empty();
     match memories.is_empty() {
         true => Ok(Replacements::default()),
         false => {
-            let query = ReplacementQuery {
-                memories,
-                with_statements,
-                with_holding: true,
-                ..ReplacementQuery::default()
-            };
+            let query = ReplacementQuery { memories, with_holding: true, ..ReplacementQuery::default() };
             project.store.replacements(&asked.scope, query).await
         }
     }
 }
 
-/// Moves the most important messages of persons before the other passages, the latest first. `passages` begins with the
-/// most important passage. So the newest value comes before older values, even if it is unknown that it replaced them.
-fn latest_first(passages: &mut [Passage]) {
-    let is_persons = |passage: &&mut Passage| {
-        let voice = passage.shows.as_ref().map(|shown| &shown.voice);
-        passage.part == Part::Relevant && matches!(voice, Some(Voice::Person(_)))
-    };
-    let mut best: Vec<&mut Passage> = passages.iter_mut().filter(is_persons).take(MOST_LATEST).collect();
-    best.sort_by_key(|passage| std::cmp::Reverse((passage.place.0, passage.place.2)));
-    for (number, passage) in best.into_iter().enumerate() {
-        passage.place = (Millis::MIN, String::new(), i64::MIN + 1 + number as i64);
+/// Orders the passages of conversations by time, the newest first: the conversation with the latest passage first, and
+/// in each conversation the latest messages. So a new value comes before older values, even if nobody knows that it
+/// replaced them. The replies right after a message stay with it. A summary comes before the messages of its conversation.
+fn newest_first(passages: &mut [Passage]) {
+    let time = |passage: &Passage| passage.shows.as_ref().map_or(passage.place.0, |shown| shown.time);
+    let mut sessions: BTreeMap<String, Vec<&mut Passage>> = BTreeMap::new();
+    for passage in passages.iter_mut().filter(|passage| !passage.place.1.is_empty()) {
+        sessions.entry(passage.place.1.clone()).or_default().push(passage);
+    }
+    let mut sessions: Vec<Vec<&mut Passage>> = sessions.into_values().collect();
+    sessions.sort_by_key(|own| Reverse(own.iter().map(|passage| time(passage)).max()));
+    let mut number = 0;
+    for mut own in sessions {
+        own.sort_by_key(|passage| passage.place.2);
+        let mut runs: Vec<Vec<&mut Passage>> = Vec::new();
+        for passage in own {
+            let ordinal = passage.place.2;
+            let voice = |passage: &Passage| passage.shows.as_ref().map(|shown| shown.voice.clone());
+            let follows = |run: &Vec<&mut Passage>| {
+                run.last().is_some_and(|last| last.place.2 + 1 >= ordinal) && voice(run[0]) != voice(passage)
+            };
+            match runs.last_mut().filter(|run| ordinal > 0 && follows(run)) {
+                Some(run) => run.push(passage),
+                None => runs.push(vec![passage]),
+            }
+        }
+        let is_summary = |run: &Vec<&mut Passage>| run[0].place.2 < 0;
+        runs.sort_by_key(|run| (!is_summary(run), Reverse(run[0].place.2)));
+        for passage in runs.into_iter().flatten() {
+            passage.place = (Millis::MIN + 2, String::new(), number);
+            number += 1;
+        }
     }
 }
 
-/// Marks the passages that `outdated` lists as superseded, and those that `replaced` lists and `is_asked` accepts.
-/// Returns the replacements that were marked, those of `outdated` first.
+/// Marks the passages that `replaced` lists and `is_asked` accepts as superseded. Returns the replacements that were
+/// marked.
 fn marked(
-    outdated: Vec<Superseded>,
     replaced: &Replacements,
     passages: &mut [Passage],
     is_asked: impl Fn(&Superseded) -> bool,
@@ -104,16 +113,17 @@ fn marked(
         .enumerate()
         .filter_map(|(place, passage)| Some((passage.shows.as_ref()?.key, place)))
         .collect();
-    let stored = replaced.superseded.iter().filter(|each| is_asked(each)).cloned();
     let mut found: Vec<Superseded> = Vec::new();
-    for superseded in outdated.into_iter().chain(stored) {
+    for superseded in replaced.superseded.iter().filter(|each| is_asked(each)).cloned() {
         let Some(place) = places.get(&superseded.memory) else { continue };
         if found.iter().any(|known| known.memory == superseded.memory && known.by == superseded.by) {
             continue;
         }
         if !found.iter().any(|known| known.memory == superseded.memory) {
             let passage = &mut passages[*place];
-            passage.line = with_mark(&passage.line, &mark_of(&superseded, &passage.place.1));
+            let shown = passage.shows.as_ref().expect("only passages that show a memory have a place");
+            let mark = mark_of(&superseded, shown, &passage.place.1);
+            passage.line = with_mark(&passage.line, &mark);
             passage.cost = cost(&passage.line);
         }
         found.push(superseded);
@@ -121,14 +131,19 @@ fn marked(
     found
 }
 
-/// Returns the mark for a superseded memory of the session `session`. The mark names the memory that replaced it.
-fn mark_of(superseded: &Superseded, session: &str) -> String {
+/// Returns the mark for the superseded memory `shown` of the session `session`. The mark names the memory that replaced it.
+fn mark_of(superseded: &Superseded, shown: &Shown, session: &str) -> String {
     let is_near = superseded.by_session.as_ref().is_some_and(|by| by.as_str() == session);
     let by = match superseded.by_ordinal.filter(|_| is_near) {
         Some(ordinal) => format!("#{ordinal}"),
         None => superseded.by.to_string(),
     };
-    format!("superseded by {by} on {}", day(superseded.by_time))
+    let part = if superseded.statement.is_some_and(|(start, end)| end - start < shown.bytes) {
+        "in part "
+    } else {
+        ""
+    };
+    format!("{part}superseded by {by} on {}", day(superseded.by_time))
 }
 
 /// Inserts a mark after the beginning of a line. In a message it follows the speaker's name, and in a fact it is within
@@ -161,8 +176,7 @@ fn current(asked: &ContextRequest, superseded: Vec<Superseded>, replaced: &Repla
     let mut passages: Vec<Passage> = superseded
         .into_iter()
         .filter_map(|each| {
-            let mut memories = replaced.holding.iter().chain(&replaced.stating);
-            let memory = memories.find(|memory| memory.key == each.by_key)?;
+            let memory = replaced.holding.iter().find(|memory| memory.key == each.by_key)?;
             Some(passage(&each, memory))
         })
         .collect();
@@ -193,24 +207,37 @@ fn passage(superseded: &Superseded, memory: &Memory) -> Passage {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::assembly::passages::Shown;
+    use tiro_digest::context::facts::Voice;
 
     #[test]
-    fn the_latest_of_the_best_messages_come_first_for_a_question_about_a_value() {
-        let passage = |ordinal: i64, name: &str| {
-            let line = render::message(ordinal, name, "so", None);
-            let head = render::head("s", "2026-03-01");
-            let voice = Voice::of(Role::parse(name).or(Some(Role::User)), Some(name));
-            let shows = Some(Shown { key: MemoryKey::from_store(ordinal), time: 5, voice });
-            let place = (5, "s".into(), ordinal);
+    fn the_newest_messages_come_first_and_replies_stay_with_their_messages() {
+        let passage = |session: &str, ordinal: i64| {
+            let line = render::message(ordinal, "user", "so", None);
+            let head = render::head(session, "2026-03-01");
+            let time = 10 * i64::from(session == "new") + ordinal;
+            // Messages with odd ordinals are replies.
+            let voice = if ordinal % 2 == 0 { Voice::Person("user".into()) } else { Voice::Assistant };
+            let key = MemoryKey::from_store(ordinal);
+            let shows = (ordinal >= 0).then_some(Shown { key, time, voice, bytes: 2 });
+            let place = (0, session.to_owned(), ordinal);
             Passage { part: Part::Relevant, head, place, cost: cost(&line), line, shows }
         };
-        let mut passages =
-            vec![passage(3, "user"), passage(4, "assistant"), passage(9, "user"), passage(1, "Ines")];
-        latest_first(&mut passages);
+        let mut passages = vec![
+            passage("old", 3),
+            passage("new", 4),
+            passage("new", 9),
+            passage("new", -1),
+            passage("new", 5),
+            passage("new", 6),
+            passage("old", 0),
+        ];
+        newest_first(&mut passages);
         passages.sort_by(|a, b| a.place.cmp(&b.place));
-        let lines: Vec<&str> = passages.iter().map(|passage| passage.line.trim()).collect();
-        assert_eq!(lines, ["#9 user: so", "#3 user: so", "#1 Ines: so", "#4 assistant: so"]);
+        let order: Vec<String> = passages
+            .iter()
+            .map(|passage| format!("{}{}", &passage.head[1..4], passage.line.split(' ').next().unwrap()))
+            .collect();
+        assert_eq!(order, ["new#-1", "new#9", "new#6", "new#4", "new#5", "old#3", "old#0"]);
     }
 
     #[test]

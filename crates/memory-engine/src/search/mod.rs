@@ -69,18 +69,19 @@ impl MemoryStore {
             let superseded: Vec<Superseded> =
                 keys.iter().flat_map(|key| state.superseded_by(&view, *key)).collect();
             let living = keys.into_iter().filter_map(|key| Some((key, view.get(key)?)));
-            let (mut statements, mut stating) = (Vec::new(), Vec::new());
-            for (key, memory) in living.filter(|_| query.with_statements) {
-                let stated = state.statements_of(key);
-                stating.extend((!stated.is_empty()).then(|| state.shown(key, memory)));
-                statements.extend(stated.into_iter().map(|(_, statement)| statement.clone()));
-            }
+            let stating = living.filter(|_| query.with_statements);
+            let statements = stating
+                .flat_map(|(key, _)| state.statements_of(key))
+                .map(|(_, statement)| statement.clone())
+                .collect();
+            let text = |key: MemoryKey| Some((key, view.get(key)?.text.clone()));
+            let texts = query.texts.into_iter().filter_map(text).collect();
             let mut by: BTreeSet<MemoryKey> = superseded.iter().map(|each| each.by_key).collect();
             let holding = by.iter().filter(|_| query.with_holding);
             let holding = holding.filter_map(|key| Some(state.shown(*key, view.get(*key)?))).collect();
             by.extend(stand_ins.iter().map(|(_, (by, _))| *by));
             let places = state.places(scope, by);
-            Ok(Replacements { stand_ins, superseded, statements, stating, holding, places })
+            Ok(Replacements { stand_ins, superseded, statements, texts, holding, places })
         })
     }
 

@@ -23,8 +23,8 @@ use tiro_store::{
     Pace, PendingChunk, PreparedChunk, PreparedMemory, QueueCounts, QueueKey, Queued, Reach, Receipt,
     Recorded, Renamed, ReplacementQuery, Replacements, Reset, ResetDone, RestoredMemory, Saved, Savings,
     SegmentRow, Selection, SessionRow, ShownLine, ShownMemory, Sizes, SourceState, StashContents,
-    StashExpired, StashPage, StashReceipt, StashedMemory, Stashing, Statement, Stats, SummarisedSegment,
-    Summary, SummaryRow, ThreadRow, TurnRecord, TurnRow, Upkeep, Wanted, WriteRow, methods,
+    StashExpired, StashPage, StashReceipt, StashedMemory, Stashing, Stats, SummarisedSegment, Summary,
+    SummaryRow, ThreadRow, TurnRecord, TurnRow, Upkeep, Wanted, WriteRow, methods,
 };
 use tiro_text::words::Term;
 

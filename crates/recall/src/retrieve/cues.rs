@@ -4,6 +4,7 @@
 //! contains none of these words, it is answered like any other question.
 
 use tiro_base::times::{MONTHS, WEEKDAYS};
+use tiro_text::words::is_cjk;
 
 /// Phrases of a question about statements of the assistant.
 const ANSWERS: &[&str] = &[
@@ -90,10 +91,36 @@ const LATEST: &[&str] = &[
     "last conversations",
     "recent conversations",
     "where did we leave off",
+    "where we left off",
+    "where i left off",
+    "what were we doing",
+    "what was i working on",
+    "wo waren wir",
+    "où en étions nous",
+    "上次",
+    "前回",
     "what did we do last time",
     "what have we been working on",
     "what did we work on",
     "letzten sitzungen",
+];
+
+/// Words for a day in a question, and how many days before today it is.
+const DAYS: &[(&str, i64)] = &[
+    ("today", 0),
+    ("yesterday", 1),
+    ("heute", 0),
+    ("gestern", 1),
+    ("aujourd hui", 0),
+    ("hier", 1),
+    ("hoy", 0),
+    ("ayer", 1),
+    ("oggi", 0),
+    ("ieri", 1),
+    ("今天", 0),
+    ("昨天", 1),
+    ("今日", 0),
+    ("昨日", 1),
 ];
 
 /// The number of sessions that are listed if a question about the latest sessions doesn't say how many.
@@ -118,6 +145,14 @@ pub fn asks_for_overview(question: &str) -> bool {
     has_any(question, OVERVIEWS)
 }
 
+/// Returns which day the question is about, as the number of days before today; `None` if it names no day. A question
+/// about a change since a day, such as "what changed since yesterday", is about no single day.
+pub fn asks_for_day(question: &str) -> Option<i64> {
+    let is_since = has_any(question, &["since", "before", "until", "seit", "vor", "bis", "depuis", "desde"]);
+    let day = DAYS.iter().find(|(word, _)| has_any(question, &[word]) || has_unspaced(question, word));
+    day.map(|(_, days)| *days).filter(|_| !is_since)
+}
+
 /// Returns how many of the latest sessions the question is about; `None` if it isn't about the latest sessions.
 pub fn asks_for_sessions(question: &str) -> Option<usize> {
     let words = words(question);
@@ -127,13 +162,18 @@ pub fn asks_for_sessions(question: &str) -> Option<usize> {
         let is_session = matches!(each[2], "session" | "sessions" | "conversations" | "chats");
         if is_last && is_session { number(each[1]) } else { None }
     });
-    let one = has_any(question, &["last session", "latest session", "previous session", "last time"]);
-    numbered.or_else(|| has_any(question, LATEST).then_some(if one { 1 } else { FEW_SESSIONS }))
+    let one = has_any(
+        question,
+        &["last session", "latest session", "previous session", "last time", "left off", "leave off"],
+    );
+    let is_latest = has_any(question, LATEST) || LATEST.iter().any(|phrase| has_unspaced(question, phrase));
+    numbered.or_else(|| is_latest.then_some(if one { 1 } else { FEW_SESSIONS }))
 }
 
 /// Returns whether the question asks for much of what is stored, not for a single thing.
 pub fn asks_for_much(question: &str) -> bool {
-    asks_for_order(question) || asks_for_overview(question) || asks_for_sessions(question).is_some()
+    let is_of_time = asks_for_sessions(question).is_some() || asks_for_day(question).is_some();
+    is_of_time || asks_for_order(question) || asks_for_overview(question)
 }
 
 /// Returns the words of an English question that are probably names, in lower case. They begin with a capital letter
@@ -170,6 +210,11 @@ fn number(word: &str) -> Option<usize> {
 fn has_any(question: &str, phrases: &[&str]) -> bool {
     let words = words(question);
     phrases.iter().any(|phrase| words.contains(&format!(" {phrase} ")))
+}
+
+/// Returns whether the question contains a phrase of a script that is written without spaces.
+fn has_unspaced(question: &str, phrase: &str) -> bool {
+    phrase.contains(is_cjk) && question.contains(phrase)
 }
 
 /// Returns the words of `text` in lower case, with one space before and after each word.
@@ -214,5 +259,12 @@ mod tests {
         assert_eq!(asks_for_sessions("What was the last session about?"), Some(1));
         assert_eq!(asks_for_sessions("Summarise the recent sessions"), Some(FEW_SESSIONS));
         assert_eq!(asks_for_sessions("How long does a login session last?"), None);
+        assert_eq!(asks_for_sessions("continue where we left off"), Some(1));
+        assert_eq!(asks_for_sessions("继续上次的工作"), Some(FEW_SESSIONS));
+        assert_eq!(asks_for_day("What did we do yesterday?"), Some(1));
+        assert_eq!(asks_for_day("Was haben wir gestern gemacht?"), Some(1));
+        assert_eq!(asks_for_day("昨天我们做了什么"), Some(1));
+        assert_eq!(asks_for_day("what changed since yesterday"), None);
+        assert_eq!(asks_for_day("which day is it"), None);
     }
 }

@@ -26,7 +26,7 @@ use rank::{Ranked, Weights};
 use crate::tuning::ranking::CANDIDATES;
 use tiro_base::error::{Error, Result, partial};
 use tiro_base::filter::Filter;
-use tiro_base::memory::{Content, Group, Kind as MemoryKind, Memory, MemoryKey};
+use tiro_base::memory::{Content, Group, Kind as MemoryKind, Memory, MemoryId, MemoryKey};
 use tiro_base::scope::Scope;
 use tiro_embed::{Encode, Encoders, Model};
 use tiro_store::{CandidateQuery, ReadStore, Replacements};
@@ -48,6 +48,8 @@ pub struct SearchResult {
     pub terms: Vec<Term>,
     /// The rarity of each of `terms`, as a share of the total rarity of all of them.
     pub rarity: Vec<f64>,
+    /// Pairs of notes about the same thing, the newer first. They may repeat or contradict each other.
+    pub alike: Vec<[MemoryId; 2]>,
     /// Which of the memories are superseded.
     pub superseded: superseded::SupersededHits,
     /// What is known of the question, to estimate whether a memory answers it.
@@ -165,9 +167,9 @@ fn report(failed: Vec<Failed>, found: &mut SearchResult) -> Result<()> {
     Ok(())
 }
 
-/// Corrects the order of the ranked memories in three ways. If the query names a commit by its id, this commit comes
-/// first, whatever its score is. A commit that was amended is replaced by the new commit. A superseded memory comes
-/// after the memory that superseded it.
+/// Corrects the order of the ranked memories in four ways. If the query names a commit by its id, this commit comes
+/// first, whatever its score is. A commit that was amended is replaced by the new commit. Of notes about the same thing,
+/// the newest comes first. A superseded memory comes after the memory that superseded it.
 async fn settle(
     stores: &[(&dyn ReadStore, &Scope)],
     found: &mut SearchResult,
@@ -179,8 +181,15 @@ async fn settle(
     let may_be_replaced = |ranked: &Ranked| ranked.place.kind == MemoryKind::Commit && !is_named(ranked);
     let mut ranked = std::mem::take(&mut found.ranked);
     ranked.sort_by_key(|ranked| !is_named(ranked));
-    let replaced = superseded::replaced(stores, &ranked, query, may_be_replaced).await?;
-    let ranked = newest(&replaced, ranked, filter.narrows(Group::Commit));
+    let replaced = superseded::replaced(stores, &ranked, may_be_replaced).await?;
+    let mut ranked = newest(&replaced, ranked, filter.narrows(Group::Commit));
+    if !superseded::asks_for_history(query) {
+        let texts = replaced.iter().enumerate().flat_map(|(number, replaced)| {
+            replaced.texts.iter().map(move |(key, text)| ((number, *key), text.clone()))
+        });
+        (ranked, found.alike) =
+            superseded::newest_first(superseded::latest_of_best(ranked), &texts.collect());
+    }
     (found.ranked, found.superseded) = superseded::current_first(&replaced, ranked, query, filter);
     Ok(())
 }

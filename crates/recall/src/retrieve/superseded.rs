@@ -5,18 +5,31 @@
 //! are superseded, and by which memories. If the search found only the replaced memory, the memory that is valid now is
 //! added before it.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use crate::retrieve::rank::Ranked;
 use tiro_base::error::Result;
 use tiro_base::filter::Filter;
-use tiro_base::memory::{MemoryKey, Millis};
+use tiro_base::memory::{Group, Kind, MemoryId, MemoryKey, Millis, Role};
 use tiro_base::scope::Scope;
-use tiro_digest::statements::{self, About, Question, Replaced, Stated, Told};
-use tiro_store::{ReadStore, ReplacementQuery, Replacements, Statement, Superseded};
+use tiro_digest::statements::{self, concerns};
+use tiro_store::{ReadStore, ReplacementQuery, Replacements, Superseded};
 
 /// The number of the best memories that are examined. Arbitrary: more than the first pages show.
 const EXAMINED: usize = 60;
+
+/// The number of the best notes whose texts are compared with each other. Arbitrary: more than one page shows.
+const COMPARED_NOTES: usize = 20;
+
+/// Two hits answer a question equally well if the lower score is at least this share of the higher one. Arbitrary.
+const EQUAL_SCORE: f64 = 0.8;
+
+/// If two notes begin with the same word, a smaller share is enough. Arbitrary.
+const EQUAL_SUBJECT_SCORE: f64 = 0.5;
+
+/// The number of hits on a usual first page.
+const FIRST_PAGE: usize = 10;
 
 /// Phrases of questions about the past.
 const PAST: &[&str] = &[
@@ -42,6 +55,9 @@ const PAST: &[&str] = &[
     "improved from",
 ];
 
+/// The texts of notes that a search found, by their stores and keys.
+pub type NoteTexts = HashMap<(usize, MemoryKey), String>;
+
 /// The memories that a search found and that are superseded, by their stores and keys.
 pub type SupersededHits = HashMap<(usize, MemoryKey), Superseded>;
 
@@ -62,7 +78,6 @@ pub fn asks_for_history(query: &str) -> bool {
 pub async fn replaced(
     stores: &[(&dyn ReadStore, &Scope)],
     ranked: &[Ranked],
-    query: &str,
     may_be_replaced: impl Fn(&Ranked) -> bool,
 ) -> Result<Vec<Replacements>> {
     // The examined memories are known only after commits were replaced. Each replacement may remove a commit from the
@@ -73,14 +88,18 @@ pub async fn replaced(
         others == EXAMINED
     });
     let examined = &ranked[..last.map_or(ranked.len(), |last| last + 1)];
-    let with_statements = !asks_for_history(query) && !Question::read(query).is_empty();
+    let is_note = |each: &&Ranked| {
+        each.place.kind.group() == Group::Note && each.place.taken_from.is_none() && is_unmarked(each)
+    };
+    let notes: Vec<&Ranked> = ranked.iter().filter(is_note).take(COMPARED_NOTES).collect();
     let mut replaced = Vec::with_capacity(stores.len());
     for (number, (store, scope)) in stores.iter().enumerate() {
         let key = |each: &Ranked| each.place.key;
         let commits = ranked.iter().filter(|each| each.store == number && may_be_replaced(each));
         let memories = examined.iter().filter(|each| each.store == number);
         let (commits, memories) = (commits.map(key).collect(), memories.map(key).collect());
-        let wanted = ReplacementQuery { commits, memories, with_statements, with_holding: false };
+        let texts = notes.iter().filter(|each| each.store == number).map(|each| key(each)).collect();
+        let wanted = ReplacementQuery { commits, memories, texts, ..ReplacementQuery::default() };
         let is_nothing = wanted.memories.is_empty() && wanted.commits.is_empty();
         replaced.push(match is_nothing {
             true => Replacements::default(),
@@ -104,15 +123,9 @@ pub fn current_first(
     for (number, replaced) in replaced.iter().enumerate() {
         let own = ranked.iter().take(EXAMINED).filter(|each| each.store == number);
         let keys: Vec<MemoryKey> = own.map(|each| each.place.key).collect();
-        // The question names its topic, so it shows more reliably than the statements alone which statements are about
-        // the same thing.
-        let asked = match asks_for_history(query) {
-            true => Vec::new(),
-            false => outdated(replaced, query, &keys),
-        };
         let stored = replaced.superseded.iter().filter(|each| keys.contains(&each.memory));
-        for superseded in asked.into_iter().chain(stored.filter(|each| concerns(query, each)).cloned()) {
-            hits.entry((number, superseded.memory)).or_insert(superseded);
+        for superseded in stored.filter(|each| is_asked(query, each)) {
+            hits.entry((number, superseded.memory)).or_insert_with(|| superseded.clone());
         }
         let found = hits.iter().filter(|((store, _), _)| *store == number).map(|(_, superseded)| superseded);
         let mut missing: Vec<(MemoryKey, &Superseded)> = found
@@ -140,7 +153,7 @@ pub fn current_first(
             }
         }
         // The positions stay valid if the last memories are inserted first.
-        added.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
+        added.sort_by_key(|(at, _)| Reverse(*at));
         for (at, each) in added {
             ranked.insert(at, each);
         }
@@ -148,45 +161,77 @@ pub fn current_first(
     (arranged(ranked, &hits, asks_for_history(query)), hits)
 }
 
-/// If the question asks for a value, returns those of `keys` whose statement of this value was replaced by a statement
-/// in another of `keys`. Each comes with the memory that is valid now. For each person, the latest answer is the valid
-/// one. `replaced` contains the statements in `keys`.
-pub fn outdated(replaced: &Replacements, query: &str, keys: &[MemoryKey]) -> Vec<Superseded> {
-    let questions = Question::read(query);
-    let of = |key: &MemoryKey| {
-        let key = *key;
-        replaced.statements.iter().filter(move |statement| statement.memory == key).cloned().map(told)
+/// Returns `ranked` with notes about the same thing in the order of time, the newest first: they exchange their places.
+/// Two notes are about the same thing if they share enough words, or if they begin with the same word and answer the
+/// question equally well.
+/// `texts` contains the texts of the best notes. Nobody knows whether the newer note corrects the older one, but an agent
+/// that reads only the first hit reads the newer one. Also returns the pairs of such notes, the newer first.
+pub fn newest_first(mut ranked: Vec<Ranked>, texts: &NoteTexts) -> (Vec<Ranked>, Vec<[MemoryId; 2]>) {
+    let places: Vec<usize> =
+        (0..ranked.len()).filter(|place| texts.contains_key(&key_of(&ranked[*place]))).collect();
+    let stems: Vec<_> = places
+        .iter()
+        .map(|place| &texts[&key_of(&ranked[*place])])
+        .map(|text| (statements::stems(text), statements::first_stem(text)))
+        .collect();
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    for (number, own) in stems.iter().enumerate() {
+        let score = |number: usize| ranked[places[number]].score;
+        let is_alike = |group: &&mut Vec<usize>| {
+            let are_equal = score(number) >= EQUAL_SUBJECT_SCORE * score(group[0]);
+            statements::are_alike(&stems[group[0]].0, &own.0) || are_equal && stems[group[0]].1 == own.1
+        };
+        match groups.iter_mut().find(is_alike) {
+            Some(group) => group.push(number),
+            None => groups.push(vec![number]),
+        }
+    }
+    let mut pairs = Vec::new();
+    for group in groups.iter().filter(|group| group.len() > 1) {
+        let mut ordered: Vec<Ranked> = group.iter().map(|number| ranked[places[*number]].clone()).collect();
+        ordered.sort_by_key(|each| Reverse((each.place.time, each.place.key)));
+        pairs.extend(ordered.windows(2).map(|pair| [pair[0].place.id.clone(), pair[1].place.id.clone()]));
+        for (number, each) in group.iter().zip(ordered) {
+            ranked[places[*number]] = each;
+        }
+    }
+    (ranked, pairs)
+}
+
+/// Returns `ranked` with the best statements of persons and the best notes in the order of time, the newest first: they
+/// exchange their places. A statement that answers the question as well as an earlier one may replace it.
+pub fn latest_of_best(mut ranked: Vec<Ranked>) -> Vec<Ranked> {
+    let is_told = |each: &Ranked| {
+        let is_users = each.place.kind == Kind::Message && each.place.role == Some(Role::User);
+        // What somebody marked stays where its mark puts it.
+        (is_users || each.place.kind.group() == Group::Note) && is_unmarked(each)
     };
-    let told: Vec<Told> = keys.iter().flat_map(of).collect();
-    let replacing = questions.iter().flat_map(|question| statements::replaced(question, &told));
-    let superseded = |Replaced { earlier, by }: Replaced| {
-        let (earlier, by) = (&told[earlier], &told[by]);
-        let memory = replaced.stating.iter().find(|memory| memory.key == by.memory)?;
-        Some(Superseded {
-            memory: earlier.memory,
-            statement: Some((earlier.stated.start, earlier.stated.end)),
-            words: Some(earlier.stated.about.line()),
-            by: memory.id.clone(),
-            by_key: memory.key,
-            by_time: memory.time,
-            by_session: memory.session.clone(),
-            by_ordinal: memory.ordinal,
-            by_statement: Some((by.stated.start, by.stated.end)),
-            by_chunk: None,
-        })
-    };
-    replacing.filter_map(superseded).collect()
+    let best =
+        ranked.iter().filter(|each| is_told(each)).map(|each| each.score).fold(f64::MIN_POSITIVE, f64::max);
+    let places: Vec<usize> = (0..ranked.len().min(FIRST_PAGE))
+        .filter(|place| is_told(&ranked[*place]) && ranked[*place].score >= EQUAL_SCORE * best)
+        .collect();
+    let mut ordered: Vec<Ranked> = places.iter().map(|place| ranked[*place].clone()).collect();
+    ordered.sort_by_key(|each| Reverse((each.place.time, each.place.ordinal, each.place.key)));
+    for (place, each) in places.into_iter().zip(ordered) {
+        ranked[place] = each;
+    }
+    ranked
+}
+
+/// Returns whether nobody marked the memory or gave it an importance.
+fn is_unmarked(ranked: &Ranked) -> bool {
+    !ranked.place.marked && ranked.place.importance.is_none()
+}
+
+fn key_of(ranked: &Ranked) -> (usize, MemoryKey) {
+    (ranked.store, ranked.place.key)
 }
 
 /// Returns whether a replaced statement is about the topic of the question. A message makes many statements. If one of
 /// them was replaced, this doesn't matter to a question about another one.
-pub fn concerns(query: &str, superseded: &Superseded) -> bool {
-    superseded.words.as_ref().is_none_or(|words| statements::concerns(query, &About::parse(words)))
-}
-
-fn told(statement: Statement) -> Told {
-    let Statement { memory, start, end, voice, value, words, time, .. } = statement;
-    Told { memory, time, voice, stated: Stated { start, end, value, about: About::parse(&words) } }
+pub fn is_asked(query: &str, superseded: &Superseded) -> bool {
+    superseded.words.as_ref().is_none_or(|words| concerns(query, words))
 }
 
 /// Moves the memory that is valid now directly before the first memory that it replaced. If `by_time` is true, memories
@@ -228,7 +273,6 @@ fn arranged(ranked: Vec<Ranked>, hits: &SupersededHits, by_time: bool) -> Vec<Ra
 mod tests {
     use super::*;
     use crate::retrieve::rank::Parts;
-    use tiro_base::memory::{Kind, MemoryId};
     use tiro_store::{ChunkKey, Neighbour};
 
     fn ranked(number: i64) -> Ranked {
@@ -278,6 +322,23 @@ mod tests {
         };
         assert_eq!(order(false), [7, 4, 1, 2, 9], "no other memory falls behind the replaced ones");
         assert_eq!(order(true), [2, 1, 4, 7, 9]);
+    }
+
+    #[test]
+    fn of_notes_about_the_same_thing_the_newest_comes_first() {
+        let text = |number: i64, text: &str| ((0, MemoryKey::from_store(number)), text.to_owned());
+        let texts: NoteTexts = [
+            text(1, "The stand-up is at 10:00"),
+            text(4, "We deploy on Tuesdays"),
+            text(7, "The stand-up moved to 9:30"),
+            text(8, "The cache is flushed on every deploy"),
+        ]
+        .into();
+        let (ranked, pairs) = newest_first([4, 1, 9, 8, 7].map(ranked).to_vec(), &texts);
+        let order: Vec<i64> = ranked.iter().map(|each| each.place.key.in_store()).collect();
+        assert_eq!(order, [4, 7, 9, 8, 1]);
+        let id = |number: i64| MemoryId::derive(Kind::Message, None, &number.to_string());
+        assert_eq!(pairs, [[id(7), id(1)]]);
     }
 
     #[test]

@@ -102,7 +102,11 @@ pub const LEAD_OF_OTHERS: f64 = 0.5;
 pub const NEAR_SHARE: f64 = 0.6;
 
 /// A noted memory is near a new text if its cosine with the text is at least this value.
-pub const NEAR_COSINE: f64 = 0.6;
+pub const NEAR_COSINE: f64 = 0.55;
+
+/// A noted memory that begins with the same word as a new text is near it if its cosine with the text is at least this
+/// value.
+pub const SAME_SUBJECT_COSINE: f64 = 0.45;
 
 /// The maximum number of candidates of one group of kinds that one search returns. Measured by `evals retrieval`:
 /// with 40, 100 and 200, the first ten hits are the same.

@@ -61,6 +61,8 @@ const ROW_SUMS: Migration =
     Migration { sql: include_str!("../../migrations/0013_row_sums.sql"), min_reader: 1, min_writer: 1 };
 const AUTHORS: Migration =
     Migration { sql: include_str!("../../migrations/0014_authors.sql"), min_reader: 1, min_writer: 1 };
+const CORRECTIONS: Migration =
+    Migration { sql: include_str!("../../migrations/0015_corrections.sql"), min_reader: 1, min_writer: 1 };
 /// The same migrations for `owner.db`, beginning with [`SESSIONS`]. In `owner.db`, the versions of these migrations are
 /// higher, because they come after the migration [`REGISTRY`].
 const OWNER_SESSIONS: Migration = Migration { min_reader: 2, min_writer: 2, ..SESSIONS };
@@ -76,6 +78,7 @@ const OWNER_EMBEDDING_CACHE: Migration = Migration { min_reader: 2, min_writer: 
 const OWNER_SUMS: Migration = Migration { min_reader: 2, min_writer: 2, ..SUMS };
 const OWNER_ROW_SUMS: Migration = Migration { min_reader: 2, min_writer: 2, ..ROW_SUMS };
 const OWNER_AUTHORS: Migration = Migration { min_reader: 2, min_writer: 2, ..AUTHORS };
+const OWNER_CORRECTIONS: Migration = Migration { min_reader: 2, min_writer: 2, ..CORRECTIONS };
 const REGISTRY: Migration =
     Migration { sql: include_str!("../../migrations/registry_0001.sql"), min_reader: 2, min_writer: 2 };
 const LEDGER: Migration = Migration {
@@ -103,6 +106,7 @@ fn migrations(flavour: Flavour) -> &'static [Migration] {
             SUMS,
             ROW_SUMS,
             AUTHORS,
+            CORRECTIONS,
         ],
         Flavour::Owner => &[
             MEMORIES,
@@ -122,6 +126,7 @@ fn migrations(flavour: Flavour) -> &'static [Migration] {
             SENT,
             OWNER_ROW_SUMS,
             OWNER_AUTHORS,
+            OWNER_CORRECTIONS,
         ],
     }
 }

@@ -181,7 +181,7 @@ pub(super) fn messages(connection: &Connection, session: i64, from_ordinal: i64)
 }
 
 /// Returns the texts of the memories in `keys`, in the order of `keys`, and whether each text is damaged.
-pub(super) fn checked_texts(
+pub(crate) fn checked_texts(
     connection: &Connection,
     scope: &Scope,
     keys: Vec<MemoryKey>,

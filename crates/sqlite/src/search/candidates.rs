@@ -11,6 +11,7 @@ use super::lexical::weighed::lexical_as;
 use crate::error::{Error, Result};
 use crate::links::stand_ins;
 use crate::read::memories::{commit_named, memories, places};
+use crate::read::segments::checked_texts;
 use crate::statements::statements_in;
 use crate::superseded::superseded;
 use crate::write::pending::pending;
@@ -37,7 +38,8 @@ impl SqliteStore {
         query: ReplacementQuery,
     ) -> error::Result<Replacements> {
         self.read(scope, move |_, connection, scope| {
-            let ReplacementQuery { commits, memories: mut keys, with_statements, with_holding } = query;
+            let ReplacementQuery { commits, memories: mut keys, with_statements, texts, with_holding } =
+                query;
             let stand_ins = stand_ins(connection, scope, commits)?;
             for (_, (by, _)) in &stand_ins {
                 if !keys.contains(by) {
@@ -48,8 +50,6 @@ impl SqliteStore {
                 true => statements_in(connection, scope, &keys)?,
                 false => Vec::new(),
             };
-            let mut stating: Vec<MemoryKey> = statements.iter().map(|each| each.memory).collect();
-            stating.dedup();
             let superseded = superseded(connection, scope, &keys)?;
             let mut by: Vec<MemoryKey> = superseded.iter().map(|each| each.by_key).collect();
             by.sort_unstable();
@@ -59,7 +59,10 @@ impl SqliteStore {
             by.sort_unstable();
             by.dedup();
             Ok(Replacements {
-                stating: memories(connection, scope, stating)?,
+                texts: checked_texts(connection, scope, texts)?
+                    .into_iter()
+                    .map(|(key, text, _)| (key, text))
+                    .collect(),
                 holding: memories(connection, scope, holding)?,
                 places: places(connection, scope, by)?,
                 stand_ins,

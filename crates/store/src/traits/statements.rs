@@ -2,16 +2,13 @@
 
 use async_trait::async_trait;
 
-use crate::{NewStatement, Statement};
+use crate::NewStatement;
 use tiro_base::error::Result;
 use tiro_base::scope::{Scope, SessionId};
 
 /// Reads statements.
 #[async_trait]
 pub trait ReadStatements: Send + Sync {
-    /// Returns the latest statements of `voice` in living memories of the owner, at most `limit`, in order of time.
-    async fn statements(&self, scope: &Scope, voice: &str, limit: usize) -> Result<Vec<Statement>>;
-
     /// Returns the ordinal of the last message of the session whose facts are extracted; -1 if there is none.
     async fn noted(&self, scope: &Scope, session: &SessionId) -> Result<i64>;
 }

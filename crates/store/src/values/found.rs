@@ -120,8 +120,10 @@ pub struct ReplacementQuery {
     pub commits: Vec<MemoryKey>,
     /// The memories that may be superseded.
     pub memories: Vec<MemoryKey>,
-    /// Whether the statements in the memories are returned and compared, too.
+    /// Whether the statements in the memories are returned, too.
     pub with_statements: bool,
+    /// The memories whose texts are returned.
+    pub texts: Vec<MemoryKey>,
     /// Whether the memories that are valid now are returned.
     pub with_holding: bool,
 }
@@ -140,8 +142,8 @@ pub struct Replacements {
     /// The living statements of the scope that stand in the memories of the query or in the replacing commits, in the
     /// order of these memories; empty if statements weren't requested.
     pub statements: Vec<Statement>,
-    /// The memories with the statements in `statements`, each once.
-    pub stating: Vec<Memory>,
+    /// The texts of the living memories of the scope that the query asks for, in the order of the query.
+    pub texts: Vec<(MemoryKey, String)>,
     /// The memories that are valid now in place of superseded memories, each once; empty if they weren't requested.
     pub holding: Vec<Memory>,
     /// The data that ranking needs about the replacing commits and about the memories that are valid now, ordered by

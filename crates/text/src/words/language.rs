@@ -167,7 +167,13 @@ impl Language {
 
     /// Returns whether `word`, which is in lower case, is a stopword of the language.
     pub fn is_stopword(self, word: &str) -> bool {
-        STOPWORDS.get(word).is_some_and(|languages| languages & self.bit() != 0)
+        Language::is_stopword_of(Some(self), word)
+    }
+
+    /// Returns whether `word`, which is in lower case, is a stopword of `language`, or of English if it is `None`.
+    pub fn is_stopword_of(language: Option<Language>, word: &str) -> bool {
+        let bit = language.map_or(ENGLISH, Language::bit);
+        STOPWORDS.get(word).is_some_and(|languages| languages & bit != 0)
     }
 
     fn bit(self) -> u32 {

@@ -8,11 +8,14 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use tiro_base::error::{Error, Result, partial, quoted};
+use tiro_base::filter::Filter;
 use tiro_base::humanize::counted;
-use tiro_base::memory::{Kind, LONGEST_TEXT, Role};
+use tiro_base::memory::{Kind, LONGEST_TEXT, Millis, Role};
+use tiro_base::times;
 use tiro_host::caller::Caller;
 use tiro_host::engine::Engine;
 use tiro_host::project::OpenProject;
+use tiro_recall::retrieve::cues;
 use tiro_redact::Redaction;
 use tiro_store::ProjectRow;
 use tiro_text::tokens;
@@ -44,6 +47,15 @@ pub fn max_tokens(
         }
         budget => Ok((budget, None)),
     }
+}
+
+/// If the question names today or yesterday and the call gives no range of times, restricts `filter` to this day and
+/// returns a notice.
+pub fn only_day(query: &str, filter: &mut Filter, now: Millis) -> Option<String> {
+    let days = cues::asks_for_day(query).filter(|_| !filter.has_range())?;
+    let (since, until) = (times::days_ago(days, now), times::days_ago(days - 1, now));
+    (filter.since, filter.until) = (Some(since), Some(until));
+    Some(format!("only {} was searched, which the question names", times::day(since)))
 }
 
 /// Words that agents use instead of a kind's name, each with the kind that it means.

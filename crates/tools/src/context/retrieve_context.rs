@@ -64,8 +64,9 @@ impl TimeRange {
     /// Returns start and end in milliseconds. A value is `None` if the range has no limit on this side.
     ///
     /// Errors with [`BadInput`](tiro_base::error::Kind::BadInput) if one of them is not a date or time.
-    pub fn read(&self) -> Result<(Option<Millis>, Option<Millis>)> {
-        times::range(("time_range.start", self.start.as_deref()), ("time_range.end", self.end.as_deref()))
+    pub fn read(&self, now: Millis) -> Result<(Option<Millis>, Option<Millis>)> {
+        let (start, end) = (self.start.as_deref(), self.end.as_deref());
+        times::range(("time_range.start", start), ("time_range.end", end), now)
     }
 }
 
@@ -183,13 +184,13 @@ fn count_saving(caller: &Caller, whole: Option<i64>, context: &Context) {
     }
 }
 
-/// Reads the arguments. If the budget was changed, also returns a notice.
+/// Reads the arguments. Also returns notices about what was understood in another way than it was written.
 async fn read(
     engine: &Engine,
     caller: &Caller,
     project: &OpenProject,
     args: &Args,
-) -> Result<(ContextRequest, Option<String>)> {
+) -> Result<(ContextRequest, Vec<String>)> {
     let query = args.query.trim().to_owned();
     if query.is_empty() {
         return Err(Error::bad_input("`query` is empty").hint("name the task, or ask a question"));
@@ -212,19 +213,21 @@ async fn read(
         (None, None) => Sessions::All,
     };
     let range = args.time_range.clone().unwrap_or_default();
-    let (since, until) = range.read()?;
+    let (since, until) = range.read(engine.now())?;
     let options = &engine.config().options;
     let usual = if session.is_some() { options.session_max_tokens } else { options.context_max_tokens };
     let (budget, notice) = budget(caller, args.max_tokens, usual)?;
+    let mut filter = Filter { since, until, ..Filter::default() };
+    let only_day = common::only_day(&query, &mut filter, engine.now());
     let asked = ContextRequest {
         query,
         scope: Scope { sessions, ..project.scope.clone() },
         session,
-        filter: Filter { since, until, ..Filter::default() },
+        filter,
         level: args.include_level.unwrap_or_default(),
         budget,
     };
-    Ok((asked, notice))
+    Ok((asked, notice.into_iter().chain(only_day).collect()))
 }
 
 /// Returns the budget. It is `asked` if given, otherwise `usual` clamped to the limits. If `asked` is too large, it is

@@ -158,7 +158,8 @@ pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<
     let project = caller.writable_project(engine).await?;
     let installation = engine.installation().await?;
     let session = session_id(&project.redactor, "session_id", &args.session_id)?;
-    let span = times::range(("since", args.since.as_deref()), ("until", args.until.as_deref()))?;
+    let span =
+        times::range(("since", args.since.as_deref()), ("until", args.until.as_deref()), engine.now())?;
     let rows = make::range(&project, &session, (args.from, args.to), span).await?;
     let focus = focus(args.focus.as_deref())?;
     let level = Level::from(args.level.unwrap_or_default());

@@ -10,9 +10,11 @@ use tiro_base::error::Result;
 use tiro_base::filter::Filter;
 use tiro_base::memory::{Group, Kind, MemoryId, Provenance, marked};
 use tiro_base::scope::Scope;
+use tiro_digest::statements;
 use tiro_embed::Encoders;
 use tiro_recall::retrieve;
 use tiro_recall::retrieve::rank::{Ranked, Weights, is_near};
+use tiro_recall::tuning::ranking::SAME_SUBJECT_COSINE;
 use tiro_store::{ReadStore, ShownMemory};
 use tiro_text::chunk::excerpt::Shown;
 
@@ -38,18 +40,20 @@ pub struct Near {
 }
 
 /// Returns the noted memories of the store that are near `text`, best first. Those in `settled`, extracted ones and
-/// superseded ones are left out.
+/// superseded ones are left out, except those in `corrected`, which the text itself supersedes.
 pub async fn near(
     (store, scope): (&dyn ReadStore, &Scope),
     encoders: &Encoders<'_>,
     text: &str,
     settled: &[MemoryId],
+    corrected: &[MemoryId],
 ) -> Result<Vec<Near>> {
     let noted = Kind::ALL.iter().copied().filter(|kind| kind.group() == Group::Note);
     let filter = Filter { kinds: Some(noted.collect()), ..Filter::default() };
     let found = retrieve::search(&[(store, scope)], encoders, text, &filter, &Weights::default()).await?;
     let is_open = |ranked: &&Ranked| {
-        !settled.contains(&ranked.place.id) && !found.superseded.contains_key(&(0, ranked.place.key))
+        let is_superseded = found.superseded.contains_key(&(0, ranked.place.key));
+        !settled.contains(&ranked.place.id) && (!is_superseded || corrected.contains(&ranked.place.id))
     };
     let hits: Vec<&Ranked> = found.ranked.iter().filter(is_open).take(EXAMINED).collect();
     let wanted = hits.iter().map(|ranked| (ranked.place.key, ranked.chunk)).collect();
@@ -60,8 +64,13 @@ pub async fn near(
     // Every word counts the same: in a small store, the words of the text that nobody used before would be the rare ones.
     let same = vec![1.0; found.terms.len()];
     let shares = store.shares(scope, found.terms, same, texts).await?;
+    let (words, subject) = (statements::stems(text), statements::first_stem(text));
     let near = shown.iter().zip(shares).filter(|(shown, share)| {
-        shown.memory.provenance != Provenance::Derived && is_near(*share, hits[shown.place].cosine)
+        let cosine = hits[shown.place].cosine;
+        let is_about_same = statements::are_alike(&words, &statements::stems(&shown.memory.text))
+            || cosine.is_some_and(|cosine| cosine >= SAME_SUBJECT_COSINE)
+                && statements::first_stem(&shown.memory.text) == subject;
+        shown.memory.provenance != Provenance::Derived && (is_near(*share, cosine) || is_about_same)
     });
     Ok(near.take(MOST).map(|(shown, _)| of(shown)).collect())
 }
@@ -78,16 +87,18 @@ fn of(ShownMemory { memory, chunk, .. }: &ShownMemory) -> Near {
     }
 }
 
-/// Returns `near` as text: the memories in an envelope, then how to say that one of them no longer holds.
-pub fn text(near: &[Near], secret: &[u8; 32]) -> String {
+/// Returns `near` as text: the memories in an envelope, then how to say that one of them no longer holds. This invitation
+/// is left out if the new text already supersedes all of them.
+pub fn text(near: &[Near], superseded: &[String], secret: &[u8; 32]) -> String {
     if near.is_empty() {
         return String::new();
     }
     let body = near.iter().map(|near| format!("{}{}\n", near.head, envelope::quoted(&near.text)));
     let ids: Vec<String> = near.iter().map(|near| format!("`{}`", near.id)).collect();
-    format!(
-        " Near it: {}.\n{}If one of them no longer holds, store the new text again with its id in `supersedes`.",
-        ids.join(", "),
-        envelope::wrap(secret, &body.collect::<String>())
-    )
+    let wrapped = envelope::wrap(secret, &body.collect::<String>());
+    let invitation = match near.iter().all(|near| superseded.contains(&near.id)) {
+        true => "",
+        false => "If one of them no longer holds, store the new text again with its id in `supersedes`.",
+    };
+    format!(" Near it: {}.\n{wrapped}{invitation}", ids.join(", "))
 }

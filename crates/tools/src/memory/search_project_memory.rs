@@ -15,7 +15,7 @@ use tiro_base::envelope;
 use tiro_base::error::{Error, Result, partial, quoted};
 use tiro_base::filter::Filter;
 use tiro_base::humanize::counted;
-use tiro_base::memory::{Kind, Provenance, marked};
+use tiro_base::memory::{Kind, MemoryId, Millis, Provenance, marked};
 use tiro_base::scope::{Scope, SessionId, Sessions};
 use tiro_base::times;
 use tiro_host::ask;
@@ -47,6 +47,12 @@ const MOST_HITS: usize = 50;
 
 /// The maximum number of bytes that are shown of a session's title. Arbitrary: about half a line.
 const LONGEST_TITLE: usize = 60;
+
+/// The longest part of a superseded sentence that a hit quotes, in bytes. Arbitrary: a line.
+const LONGEST_STATEMENT: usize = 100;
+
+/// The maximum number of pairs of notes about the same thing that an answer names. Arbitrary.
+const MOST_ALIKE: usize = 3;
 
 /// The smallest budget, in tokens: enough for the envelope and one short hit.
 const LEAST_TOKENS: usize = 100;
@@ -101,7 +107,8 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let project = caller.project(engine).await?;
     let installation = engine.installation().await?;
     let (scope, covered) = narrowed(&project.scope, &project.redactor, args.sessions.as_deref())?;
-    let filter = Filter { without: caller.running_session(engine, &project, &scope), ..filter(&args)? };
+    let (filter, only_day) = filter(&args, engine.now())?;
+    let filter = Filter { without: caller.running_session(engine, &project, &scope), ..filter };
 
     // The owner's memories belong to no session, so a search within some sessions leaves them out.
     let owners = &installation.registry;
@@ -111,7 +118,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     }
     // Only the first page imports new messages and commits, so that the ranking stays the same for later pages.
     let mut notices = if offset == 0 { caller.capture(engine).catch_up().await } else { Vec::new() };
-    notices.extend(clamped);
+    notices.extend(clamped.into_iter().chain(only_day));
     let encoders = ask::encoders(engine, caller, &mut notices).await;
     notices.extend(missing_sessions(&project, &scope).await?);
     let mut found = retrieve::search(&places, &encoders, query, &filter, &Weights::default()).await?;
@@ -135,21 +142,21 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         None => None,
     };
     notices.splice(0..0, denial.map(str::to_owned));
+    notices.extend(alike(&found.alike, &shown));
     let titles = titles(&project, shown.iter().map(|(_, shown, _)| shown.memory.session.as_ref())).await?;
     let ranks: Vec<usize> = shown.iter().filter_map(|(ranked, ..)| rank_of(&page, ranked)).collect();
     let hits = shown.into_iter().zip(ranks).zip(shares).zip(standing).zip(behind);
     let hits = hits.map(|(((((ranked, shown, scope), rank), share), fresh), behind)| {
         let parts = ranked.full_scale(share, &Weights::default());
         let superseded = found.superseded.get(&(ranked.store, ranked.place.key));
+        let superseded = superseded.map(|superseded| superseded_by(superseded, &shown.memory.text));
         let mut hit = hit((rank, ranked, parts), shown, scope, fresh, behind);
-        hit.superseded = superseded.map(superseded_by);
+        hit.superseded = superseded;
         hit.ranking = hit.ranking.filter(|_| engine.config().timings);
         hit
     });
     let (mut hits, length): (Vec<Hit>, usize) = (hits.collect(), page.len());
-    for (hit, title) in hits.iter_mut().zip(titles) {
-        hit.title = title;
-    }
+    hits.iter_mut().zip(titles).for_each(|(hit, title)| hit.title = title);
 
     let pending = across_sessions::pending(&places, found.pending).await?;
     let output = Output {
@@ -275,14 +282,16 @@ fn within(name: &str, value: usize, least: usize, most: usize) -> Result<usize> 
     Err(Error::bad_input(format!("`{name}` is not between {least} and {most}: {value}")))
 }
 
-fn filter(args: &Args) -> Result<Filter> {
+/// Returns the filter of a search. If the query names the only day that is searched, also returns a notice.
+fn filter(args: &Args, now: Millis) -> Result<(Filter, Option<String>)> {
     let kinds = args.kinds.as_ref().filter(|kinds| !kinds.is_empty());
     let kinds = kinds
         .map(|kinds| kinds.iter().map(|word| common::kind("kinds", word)).collect::<Result<Vec<Kind>>>());
     let short =
         |name, text: &Option<String>| text.as_deref().map(|text| common::short(name, text)).transpose();
-    let (since, until) = times::range(("since", args.since.as_deref()), ("until", args.until.as_deref()))?;
-    Ok(Filter {
+    let (since, until) =
+        times::range(("since", args.since.as_deref()), ("until", args.until.as_deref()), now)?;
+    let mut filter = Filter {
         kinds: kinds.transpose()?,
         branch: short("branch", &args.branch)?,
         path: short("path", &args.path)?,
@@ -290,7 +299,9 @@ fn filter(args: &Args) -> Result<Filter> {
         since,
         until,
         ..Filter::default()
-    })
+    };
+    let only_day = common::only_day(&args.query, &mut filter, now);
+    Ok((filter, only_day))
 }
 
 fn offset(cursor: Option<&str>) -> Result<usize> {
@@ -321,9 +332,30 @@ pub async fn missing_sessions(project: &OpenProject, scope: &Scope) -> Result<Ve
     Ok(missing.map(|id| format!("no session is called `{}`; list_sessions shows them", quoted(id))).collect())
 }
 
-fn superseded_by(superseded: &Superseded) -> SupersededBy {
-    let date = times::day(superseded.by_time);
-    SupersededBy { by: superseded.by.to_string(), date }
+/// Returns what a hit with the text `text` says about the memory that replaced it.
+fn superseded_by(superseded: &Superseded, text: &str) -> SupersededBy {
+    let statement = superseded.statement.and_then(|(start, end)| text.get(start..end));
+    let statement = statement.map(str::trim).filter(|statement| *statement != text.trim());
+    SupersededBy {
+        by: superseded.by.to_string(),
+        date: times::minute(superseded.by_time),
+        statement: statement.map(|statement| beginning_in_bytes(statement, LONGEST_STATEMENT).into_owned()),
+    }
+}
+
+/// Returns a notice for each pair of notes about the same thing that is among the hits, the newer first.
+fn alike(pairs: &[[MemoryId; 2]], hits: &[(&Ranked, ShownMemory, &'static str)]) -> Vec<String> {
+    let named = |id: &MemoryId| {
+        let memory = hits.iter().map(|(_, shown, _)| &shown.memory).find(|memory| memory.id == *id)?;
+        Some(format!("`{id}` ({})", times::minute(memory.time)))
+    };
+    let pair = |[newer, older]: &[MemoryId; 2]| {
+        let (newer, older) = (named(newer)?, named(older)?);
+        Some(format!(
+            "{newer} and {older} are about the same thing; where they disagree, the first is the later one"
+        ))
+    };
+    pairs.iter().filter_map(pair).take(MOST_ALIKE).collect()
 }
 
 /// Returns the hit for `ranked`. `rank` is its place on the page.

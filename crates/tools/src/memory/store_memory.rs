@@ -16,7 +16,7 @@ use tiro_embed::Encoders;
 use tiro_host::ask;
 use tiro_host::caller::{Caller, WritingCaller};
 use tiro_host::engine::Engine;
-use tiro_host::summaries::{levels, notes};
+use tiro_host::summaries::levels;
 use tiro_intake::session_id;
 use tiro_recall::remember::remember;
 use tiro_redact::{Redaction, Redactor, redactions};
@@ -152,15 +152,13 @@ pub async fn store(
     engine.wrote();
 
     let (id, outcome) = remembered.receipt.outcomes.first().expect("one draft has one outcome");
-    if *outcome == Outcome::Stored
-        && let Some(memory) = store.memory(scope, id).await?
-    {
-        notes::note_stored(store, scope, &memory).await?;
-    }
     let trouble = caller.opened_project(engine).and_then(|project| project.trouble.clone());
     let mut notices: Vec<String> = trouble.into_iter().collect();
     let near = match outcome {
-        Outcome::Stored => nearest((store, scope), &encoders, id, &draft, &mut notices).await,
+        Outcome::Stored => {
+            let corrected = &remembered.corrected;
+            nearest((store, scope), &encoders, (id, &draft, corrected), &mut notices).await
+        }
         _ => Vec::new(),
     };
     if *outcome == Outcome::Forgotten {
@@ -172,7 +170,7 @@ pub async fn store(
         kind: draft.kind.to_string(),
         called: args.kind.as_deref().map_or(draft.kind.to_string(), common::plain),
         scope: if is_owners { "owner" } else { "project" }.to_owned(),
-        supersedes: draft.supersedes.iter().map(MemoryId::to_string).collect(),
+        supersedes: draft.supersedes.iter().chain(&remembered.corrected).map(MemoryId::to_string).collect(),
         near,
         secret: installation.secret,
         unknown_references,
@@ -182,18 +180,17 @@ pub async fn store(
     })
 }
 
-/// Returns the noted memories near the draft, which is stored as `id`. They are advice, so a failed search adds a notice
+/// Returns the noted memories near the draft, which is stored as `id` and supersedes `corrected` by its words. They are advice, so a failed search adds a notice
 /// and is no error.
 async fn nearest(
     place: (&dyn ReadStore, &Scope),
     encoders: &Encoders<'_>,
-    id: &MemoryId,
-    draft: &Draft,
+    (id, draft, corrected): (&MemoryId, &Draft, &[MemoryId]),
     notices: &mut Vec<String>,
 ) -> Vec<Near> {
     let settled: Vec<MemoryId> =
         draft.supersedes.iter().chain(&draft.references).chain([id]).cloned().collect();
-    near::near(place, encoders, &draft.text, &settled).await.unwrap_or_else(|error| {
+    near::near(place, encoders, &draft.text, &settled, corrected).await.unwrap_or_else(|error| {
         notices.push(partial::notice(format!("memories near it were not searched: {}", error.with_hint())));
         Vec::new()
     })
@@ -309,7 +306,7 @@ impl Output {
         // A search finds the memory under the name of its kind.
         let kind = if self.called == self.kind { String::new() } else { format!(", kind {}", self.kind) };
         let mut text = format!("{done} as {} `{}` ({}{kind}).", self.called, self.id, self.scope);
-        text += &near::text(&self.near, &self.secret);
+        text += &near::text(&self.near, &self.supersedes, &self.secret);
         if !self.supersedes.is_empty() {
             text += &format!("\nIt supersedes {}.", humanize::some(&self.supersedes));
         }

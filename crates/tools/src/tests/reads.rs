@@ -175,11 +175,7 @@ async fn a_tool_that_only_reads_changes_no_row() {
         // The calls left work. When it is done, the answers are still the same, but for what is new in the stash.
         while later::work_off(&engine, &caller).await.unwrap() {}
         let after = rows(&engine, &caller).await;
-        assert!(
-            !after["segments"].is_empty()
-                && !after["summaries"].is_empty()
-                && !after["statements"].is_empty()
-        );
+        assert!(!after["segments"].is_empty() && !after["summaries"].is_empty());
         let second = call_all(&engine, &caller).await;
         let lines = |answers: &[String]| -> Vec<String> {
             let of_session = answers.iter().filter(|answer| answer.contains("\"session_id\":\"press\""));

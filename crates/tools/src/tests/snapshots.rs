@@ -26,7 +26,7 @@ use tiro_store::ReadStore;
 const OF_A_SEARCH: u64 = 3;
 
 /// The most reads of a context.
-const OF_A_CONTEXT: u64 = 9;
+const OF_A_CONTEXT: u64 = 10;
 
 /// Questions that find messages, an earlier value, a commit's id, and nothing.
 const QUESTIONS: [&str; 4] =
@@ -99,7 +99,7 @@ async fn a_search_reads_each_store_at_most_three_times() {
 }
 
 #[tokio::test]
-async fn a_context_reads_a_store_at_most_nine_times() {
+async fn a_context_reads_a_store_at_most_ten_times() {
     let folder = tempfile::tempdir().unwrap();
     let (engine, caller) = begun(folder.path(), None).await;
     // What is stored is not made for the answer.

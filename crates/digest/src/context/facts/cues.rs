@@ -241,7 +241,7 @@ fn instructs(clause: &[String], is_request: bool) -> bool {
     match (said[place], subject) {
         ("always" | "never", []) => !is_request && !verb.ends_with("ing"),
         ("always" | "never", ["we" | "you"]) => !has(HAPPENS, verb),
-        ("must", [subject @ ..]) => {
+        ("must", subject) => {
             let named = subject
                 .iter()
                 .any(|word| !has("i you it this that they there something someone he she", word));

@@ -19,6 +19,7 @@ mod tests;
 mod words;
 
 use crate::statements::replies;
+pub use crate::statements::voice::Voice;
 use std::collections::HashSet;
 use tiro_base::memory::{Kind, Role};
 
@@ -61,17 +62,6 @@ pub struct TakenBack {
     pub is_message: bool,
 }
 
-/// The kind of speaker.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Voice {
-    /// A person: the user, or anyone with a name of their own.
-    Person(String),
-    /// An assistant.
-    Assistant,
-    /// A tool, or the system.
-    Other,
-}
-
 /// The maximum number of facts that are taken from one message of a person. Arbitrary: few rather than many.
 const OF_MESSAGE: usize = 3;
 
@@ -79,24 +69,6 @@ impl Said<'_> {
     /// Returns the kind of speaker.
     pub fn voice(&self) -> Voice {
         Voice::of(self.role, self.speaker)
-    }
-}
-
-impl Voice {
-    /// Returns the kind of speaker of a message. `speaker` is the speaker's name, and `role` is the speaker's role.
-    ///
-    /// In a conversation of two people, one of them may have the role of the assistant. The name then shows that the
-    /// speaker is a person.
-    pub fn of(role: Option<Role>, speaker: Option<&str>) -> Voice {
-        let name = speaker.map(str::trim).filter(|name| !name.is_empty());
-        match (role, name) {
-            (Some(Role::User), name) => Voice::Person(name.unwrap_or("user").to_lowercase()),
-            (Some(Role::Assistant), Some(name)) if words::is_persons_name(name) => {
-                Voice::Person(format!("assistant {}", name.to_lowercase()))
-            }
-            (Some(Role::Assistant), _) => Voice::Assistant,
-            _ => Voice::Other,
-        }
     }
 }
 

@@ -40,15 +40,12 @@ pub(super) fn alone(text: &str, lasts: bool) -> bool {
         || words.first().is_some_and(|word| word == "that");
     let ends_open = words.last().is_some_and(|word| has(REFERS, word) || has("that one same", word));
     let of_moment = all.split(' ').any(|word| has(OF_MOMENT, word)) || all.contains(" for the moment ");
-    WORDS.contains(&words.len())
-        && !points
-        && !refers
-        && !ends_open
-        && !(lasts && of_moment)
-        && !words.windows(2).any(|two| has("that those", &two[1]) && has(BEFORE_THAT, &two[0]))
-        && !text.ends_with(':')
-        && !is_output(text)
-        && !text.starts_with(['@', '#', '/', '[', '{', '(', '•'])
+    let is_of_moment = lasts && of_moment;
+    let refers_back = words.windows(2).any(|two| has("that those", &two[1]) && has(BEFORE_THAT, &two[0]));
+    let needs_context = points || refers || ends_open || is_of_moment || refers_back;
+    let is_frame =
+        text.ends_with(':') || is_output(text) || text.starts_with(['@', '#', '/', '[', '{', '(', '•']);
+    WORDS.contains(&words.len()) && !needs_context && !is_frame
 }
 
 /// Returns whether a text is the output of a program. Such a text has too many signs for prose, or it is a chain of

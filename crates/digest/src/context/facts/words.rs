@@ -1,9 +1,4 @@
-//! Divides texts into words, and knows the names of assistants.
-
-/// Names of assistants and of roles. A speaker with such a name is not a person.
-const ASSISTANTS: &str =
-    "agent ai assistant bot chatgpt claude codex copilot cursor gemini gpt llama model opus sonnet haiku
-    system tool";
+//! Divides texts into words.
 
 /// Returns the words of `text` in lower case. `must-read` is one word.
 pub(super) fn words(text: &str) -> Vec<String> {
@@ -19,11 +14,4 @@ pub(super) fn words(text: &str) -> Vec<String> {
 /// Returns whether a list of words, separated by spaces, has a word.
 pub(super) fn has(list: &str, word: &str) -> bool {
     list.split_whitespace().any(|each| each == word)
-}
-
-/// Returns whether a speaker's name is the name of a person.
-pub(super) fn is_persons_name(name: &str) -> bool {
-    let begins =
-        name.starts_with(char::is_uppercase) && name.chars().all(|c| c.is_alphabetic() || " .'-".contains(c));
-    begins && !words(name).iter().any(|word| has(ASSISTANTS, word))
 }

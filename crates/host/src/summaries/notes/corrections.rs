@@ -4,47 +4,32 @@ use std::collections::HashMap;
 
 use crate::summaries::notes::said;
 use tiro_digest::context::facts::Voice;
-use tiro_digest::statements::{Subjects, of_message};
+use tiro_digest::statements::{self, Statements};
 use tiro_digest::summarize::Corrected;
 use tiro_store::MessageRow;
 
-/// A statement of a message.
-struct MessageStatement {
-    /// The index of the message.
-    message: usize,
-    value: String,
-    corrected: Corrected,
-}
+/// A correction is compared with at most this many earlier messages of the same voice. Arbitrary.
+const COMPARED: usize = 100;
 
-/// Returns for each message the statements that a later message of the same voice replaced with another value. The
-/// result depends only on the messages.
+/// Returns for each message the statements that a later message of the same voice corrected. The result depends only on
+/// the messages.
 pub fn corrections(texts: &[(MessageRow, String)]) -> Vec<Vec<Corrected>> {
-    let mut by_voice: HashMap<String, (Subjects, Vec<usize>)> = HashMap::new();
-    // For each thing, the statements about it, in order.
-    let mut subjects: Vec<Vec<MessageStatement>> = Vec::new();
+    let mut by_voice: HashMap<String, Vec<(usize, Statements)>> = HashMap::new();
+    let mut found: Vec<Vec<Corrected>> = vec![Vec::new(); texts.len()];
     for (message, (row, text)) in texts.iter().enumerate() {
         let Voice::Person(name) = said(row, text).voice() else { continue };
-        let (known, subject_of) = by_voice.entry(name).or_default();
-        for stated in of_message(text) {
-            let same_as = known.compare(stated.value.clone(), stated.about, row.key).same_as;
-            let subject = same_as.map_or(subjects.len(), |place| subject_of[place]);
-            subject_of.push(subject);
-            if subject == subjects.len() {
-                subjects.push(Vec::new());
+        let own = by_voice.entry(name).or_default();
+        for correction in statements::corrections(text) {
+            let most = if correction.is_of_message_before() { 1 } else { COMPARED };
+            for (earlier, statements) in own.iter().rev().take(most) {
+                if let Some(corrected) = correction.corrected(statements) {
+                    let range = corrected.sentence;
+                    found[*earlier].retain(|known| known.range != range);
+                    found[*earlier].push(Corrected { range, by: row.ordinal });
+                }
             }
-            let corrected = Corrected { range: stated.start..stated.end, by: row.ordinal };
-            subjects[subject].push(MessageStatement { message, value: stated.value, corrected });
         }
-    }
-    let mut found = vec![Vec::new(); texts.len()];
-    for mut subject in subjects {
-        let Some(last) = subject.pop() else { continue };
-        for earlier in
-            subject.into_iter().filter(|each| each.value != last.value && each.message != last.message)
-        {
-            let corrected = Corrected { by: last.corrected.by, ..earlier.corrected };
-            found[earlier.message].push(corrected);
-        }
+        own.push((message, Statements::of(text)));
     }
     found
 }
@@ -77,14 +62,15 @@ mod tests {
     }
 
     #[test]
-    fn the_last_of_many_values_holds() {
-        let said: Vec<String> =
-            (0..200).map(|n| format!("The API limit is now {} requests per day.", n + 40)).collect();
-        let said: Vec<&str> = said.iter().map(String::as_str).collect();
-        let found = corrections(&talk(&said));
-        let by: Vec<i64> = found.iter().flatten().map(|corrected| corrected.by).collect();
-        assert_eq!(by, vec![199; 199]);
-        assert!(found[199].is_empty());
+    fn a_corrected_statement_names_its_last_correction() {
+        let found = corrections(&talk(&[
+            "The API limit is 40 requests per day.",
+            "The API limit went from 40 to 60 requests per day.",
+            "The meeting lasts 30 minutes.",
+            "The API limit went from 60 to 90 requests per day.",
+        ]));
+        let by: Vec<Vec<i64>> = found.iter().map(|own| own.iter().map(|each| each.by).collect()).collect();
+        assert_eq!(by, [vec![1], vec![3], vec![], vec![]]);
     }
 
     #[test]
@@ -95,5 +81,14 @@ mod tests {
             "The meeting lasts 30 minutes.",
         ]));
         assert!(found.iter().all(Vec::is_empty), "{found:?}");
+    }
+
+    #[test]
+    fn many_corrections_take_no_longer_than_their_number() {
+        let said: Vec<String> = (0..300)
+            .map(|n| format!("We deploy the quince press on day {} instead of day {n}.", n + 1))
+            .collect();
+        let said: Vec<&str> = said.iter().map(String::as_str).collect();
+        assert!(corrections(&talk(&said)).iter().take(299).all(|own| own.len() == 1));
     }
 }

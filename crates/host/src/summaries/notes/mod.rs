@@ -1,4 +1,4 @@
-//! Extracts facts and decisions from the messages of a session, and finds which statements replaced earlier statements.
+//! Extracts facts and decisions from the messages of a session, and finds what they correct.
 //!
 //! A call that needs the results, or the idle server, does this work in bounded steps. The extracted facts depend only
 //! on the messages. So two processes that read the same messages at the same time store the same facts. An assistant's
@@ -7,7 +7,7 @@
 
 pub mod corrections;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::HashSet;
 use std::time::Duration;
 
 use crate::engine::Engine;
@@ -16,11 +16,12 @@ use crate::summaries::known::Known;
 use crate::summaries::messages::{blocking, count};
 use tiro_base::error::Result;
 use tiro_base::memory::{Draft, Memory, MemoryId, MemoryKey, Provenance};
-use tiro_base::scope::{Scope, SessionId, Visibility};
+use tiro_base::scope::{SessionId, Visibility};
 use tiro_digest::context::facts::{Fact, Said, TakenBack, Voice, facts};
-use tiro_digest::statements::{About, Stated, Subjects, of_message};
+use tiro_digest::statements::corrections;
 use tiro_intake::prepare;
-use tiro_store::{MessageRow, NewStatement, PreparedMemory, ReadStore, Statement, Store, SubjectKey};
+use tiro_recall::remember::supersede::supersede;
+use tiro_store::{MessageRow, PreparedMemory};
 
 /// The maximum number of messages that one step reads, which usually takes less than a second. Arbitrary.
 const STEP: usize = 1000;
@@ -32,17 +33,10 @@ pub const LOOK_BACK: i64 = 40;
 /// One transaction removes at most this many facts that an earlier version of the program stored. Arbitrary.
 const REMOVED_AT_ONCE: usize = 500;
 
-/// New statements are compared with at most this many earlier statements of the same voice. Arbitrary: a comparison
-/// takes a microsecond.
-const COMPARED: usize = 2000;
-
 /// The longest time to wait for other writers. It is short, because the result can be made again.
 const TURN: Duration = Duration::from_millis(250);
 
-/// The voice of memories that a model stored.
-const NOTES: &str = "note";
-
-/// Extracts facts and statements from the next new messages of the session. Returns how many messages are left for the
+/// Extracts facts and corrections from the next new messages of the session. Returns how many messages are left for the
 /// next step.
 pub async fn note(engine: &Engine, project: &WritableProject, session: &SessionId) -> Result<usize> {
     let (store, scope) = (project.store.as_ref(), &project.scope);
@@ -53,29 +47,20 @@ pub async fn note(engine: &Engine, project: &WritableProject, session: &SessionI
     }
     let Unnoted { noted, read, facts, last_reply, left, .. } = new;
     let last = read.last().map_or(noted, |(row, _)| row.ordinal);
-    let stating = move || {
-        let is_new = |message: &Said<'_>| message.ordinal > noted;
-        let said: Vec<Said<'_>> = read.iter().map(|(row, text)| said(row, text)).collect();
-        let stated: Vec<(usize, String, Vec<Stated>)> = said
-            .iter()
-            .enumerate()
-            .filter(|(_, message)| is_new(message))
-            .filter_map(|(place, message)| match message.voice() {
-                Voice::Person(name) => Some((place, name, of_message(message.text))),
-                Voice::Assistant | Voice::Other => None,
-            })
-            .collect();
-        (stated, read)
+    let correcting = move || {
+        let corrects = |(row, text): &&(MessageRow, String)| {
+            row.ordinal > noted && is_persons(row) && !corrections(text).is_empty()
+        };
+        let ids: Vec<MemoryId> = read.iter().filter(corrects).map(|(row, _)| row.id.clone()).collect();
+        (ids, read)
     };
-    let (stated, read) = blocking(stating).await?;
+    let (correcting, read) = blocking(correcting).await?;
     save_facts(engine, project, session, facts, &read).await?;
-    let stated = stated.into_iter().map(|(place, voice, stated)| (&read[place].0, voice, stated));
-    let stated =
-        stated.map(|(row, voice, stated)| Told { memory: row.key, time: row.time, voice, stated }).collect();
-    let statements = compared(store, scope, stated).await?;
+    // What a message corrects may have been imported after the message was stored.
+    supersede(store, scope, correcting).await;
     // If there is no reply, a whole step of messages is skipped.
     let noted = last_reply.or((left > 0).then_some(last)).unwrap_or(noted);
-    store.add_statements(scope, statements, Some((session.clone(), noted))).await?;
+    store.add_statements(scope, Vec::new(), Some((session.clone(), noted))).await?;
     Ok(left)
 }
 
@@ -163,17 +148,6 @@ pub async fn new_facts(known: &Known<'_>) -> Result<NewFacts> {
     Ok(NewFacts { facts, taken_back, is_behind: true })
 }
 
-/// Compares a stored memory with earlier memories, so that those with another value become superseded.
-pub async fn note_stored(store: &dyn Store, scope: &Scope, memory: &Memory) -> Result<()> {
-    let stated = of_message(&memory.text);
-    let told = Told { memory: memory.key, time: memory.time, voice: NOTES.to_owned(), stated };
-    let statements = compared(store, scope, vec![told]).await?;
-    match statements.is_empty() {
-        true => Ok(()),
-        false => store.add_statements(scope, statements, None).await,
-    }
-}
-
 /// Returns whether a person wrote the message.
 pub(super) fn is_persons(row: &MessageRow) -> bool {
     matches!(said(row, "").voice(), Voice::Person(_))
@@ -228,85 +202,4 @@ fn as_memories(session: &SessionId, facts: Vec<Fact>, read: &[(MessageRow, Strin
         memories.push(PreparedMemory { tokens: count(&draft.text) as i64, chunks, id, draft });
     }
     memories
-}
-
-/// The statements of a voice in a memory.
-struct Told {
-    memory: MemoryKey,
-    time: i64,
-    voice: String,
-    stated: Vec<Stated>,
-}
-
-/// Returns the statements in the form in which they are stored. Each names the earlier statement about the same thing,
-/// if there is one.
-async fn compared(store: &dyn ReadStore, scope: &Scope, told: Vec<Told>) -> Result<Vec<NewStatement>> {
-    let voices: HashSet<&str> =
-        told.iter().filter(|told| !told.stated.is_empty()).map(|told| told.voice.as_str()).collect();
-    let mut known: BTreeMap<String, Vec<Statement>> = BTreeMap::new();
-    for voice in voices {
-        known.insert(voice.to_owned(), store.statements(scope, voice, COMPARED).await?);
-    }
-    if known.is_empty() {
-        return Ok(Vec::new());
-    }
-    blocking(move || {
-        let mut by_voice: BTreeMap<String, Voiced> =
-            known.into_iter().map(|(voice, statements)| (voice, Voiced::of(statements))).collect();
-        let mut found = Vec::new();
-        for Told { memory, time, voice, stated } in told {
-            let Some(voiced) = by_voice.get_mut(&voice) else { continue };
-            for (number, stated) in stated.into_iter().enumerate() {
-                found.extend(voiced.compare(memory, number as i64, time, &voice, stated));
-            }
-        }
-        found
-    })
-    .await
-}
-
-/// The statements of a voice. Each comes with its memory and its number in that memory.
-struct Voiced {
-    subjects: Subjects,
-    places: Vec<(MemoryKey, i64)>,
-    known: HashSet<(MemoryKey, i64)>,
-}
-
-impl Voiced {
-    fn of(statements: Vec<Statement>) -> Voiced {
-        let mut voiced = Voiced { subjects: Subjects::default(), places: Vec::new(), known: HashSet::new() };
-        let mut by_subject: HashMap<SubjectKey, usize> = HashMap::new();
-        for Statement { memory, number, value, words, subject, .. } in statements {
-            let same_as = subject.and_then(|subject| by_subject.get(&subject).copied());
-            let place = voiced.subjects.add(value, About::parse(&words), memory, same_as);
-            if let Some(subject) = subject {
-                by_subject.insert(subject, place);
-            }
-            voiced.places.push((memory, number));
-            voiced.known.insert((memory, number));
-        }
-        voiced
-    }
-
-    /// Returns the statement in the form in which it is stored. Returns `None` if it is already stored.
-    fn compare(
-        &mut self,
-        memory: MemoryKey,
-        number: i64,
-        time: i64,
-        voice: &str,
-        stated: Stated,
-    ) -> Option<NewStatement> {
-        if !self.known.insert((memory, number)) {
-            return None;
-        }
-        let Stated { start, end, value, about } = stated;
-        let words = about.line();
-        let about = About::parse(&words);
-        let same = self.subjects.compare(value.clone(), about, memory).same_as;
-        self.places.push((memory, number));
-        let voice = voice.to_owned();
-        let statement = Statement { memory, number, start, end, voice, value, words, time, subject: None };
-        Some(NewStatement { statement, same_as: same.map(|place| self.places[place]) })
-    }
 }

@@ -89,9 +89,8 @@ impl Side {
             ));
         }
         reads.insert("superseded".into(), format!("{replaced:?}"));
-        let statements = store.statements(scope, "user", 99).await.unwrap_or_default();
         let mut stated = Vec::new();
-        for one in statements.into_iter().chain(replacements.statements) {
+        for one in replacements.statements {
             let memory = self.names(&[one.memory]).await;
             stated.push((memory, one.number, one.value, one.time, one.subject.is_some()));
         }

@@ -112,8 +112,11 @@ pub struct ScoreParts {
 pub struct SupersededBy {
     /// Its id.
     pub by: String,
-    /// The day it was made.
+    /// When it was made, to the minute.
     pub date: String,
+    /// The sentence that it replaced, if the hit says more than this sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub statement: Option<String>,
 }
 
 /// The conversation that led to a commit.
@@ -182,8 +185,8 @@ impl Hit {
             part += &format!(", {} more with this text", self.duplicates);
         }
         let mut text = format!("{}{part}]\n{}\n", self.frame.head, envelope::quoted(self.text.trim()));
-        if let Some(SupersededBy { by, date }) = &self.superseded {
-            text += &format!("[superseded by {by} of {date}]\n");
+        if let Some(superseded) = &self.superseded {
+            text += &format!("[{}]\n", superseded.sentence());
         }
         text += stale_line(self);
         if let Some(behind) = &self.behind {
@@ -233,6 +236,15 @@ impl Hit {
             self.frame.head.clone_from(&self.frame.bare_head);
             true
         }
+    }
+}
+
+impl SupersededBy {
+    /// Returns what replaced the hit, or which sentence of it, as text without a full stop.
+    pub fn sentence(&self) -> String {
+        let SupersededBy { by, date, statement } = self;
+        let part = statement.as_deref().map(|statement| format!("\"{}\" is ", envelope::name(statement)));
+        format!("{}superseded by {by} of {date}", part.unwrap_or_default())
     }
 }
 

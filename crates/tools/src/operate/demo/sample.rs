@@ -44,7 +44,7 @@ pub async fn save_commits(engine: &Engine, sample: &WritingCaller) -> Result<(us
     let mut drafts = Vec::new();
     for line in COMMITS.lines() {
         let commit: SampleCommit = serde_json::from_str(line).expect("the bundled commits are JSON");
-        let time = times::parse_time("time", &commit.time)?;
+        let time = times::parse_time_in_utc("time", &commit.time)?;
         let message = format!("{}\n\n{}", commit.subject, commit.body).trim().to_owned();
         let text = format!("{message}\nFiles: {}", commit.files.join(", "));
         let mut draft = Draft::new(Kind::Commit, Provenance::GitCommit, text, time);

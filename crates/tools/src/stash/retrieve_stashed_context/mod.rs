@@ -17,7 +17,7 @@ use crate::common;
 use crate::common::beginning;
 use tiro_base::error::{Error, Result, partial};
 use tiro_base::filter::Filter;
-use tiro_base::memory::{Kind, Memory, MemoryKey};
+use tiro_base::memory::{Kind, Memory, MemoryKey, Millis};
 use tiro_base::scope::{Scope, Sessions};
 use tiro_base::times;
 use tiro_host::ask;
@@ -168,7 +168,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         return Err(Error::bad_input(format!("`min_similarity` is not between 0 and 1: {least}")));
     }
     let project = caller.project(engine).await?;
-    let (filter, scope) = conditions(&project, args.filters.clone().unwrap_or_default())?;
+    let (filter, scope) = conditions(&project, args.filters.clone().unwrap_or_default(), engine.now())?;
     let mut notices = caller.capture(engine).catch_up().await;
     if !caller.await_stash(STASHING).await {
         notices.push(partial::notice(UNSTASHED));
@@ -201,13 +201,14 @@ fn asked(args: &Args) -> String {
 }
 
 /// Returns the filter and the scope of a search.
-fn conditions(project: &OpenProject, filters: Filters) -> Result<(Filter, Scope)> {
+fn conditions(project: &OpenProject, filters: Filters, now: Millis) -> Result<(Filter, Scope)> {
     let Filters { kind, topic, session_id, start_time, end_time, source } = filters;
     let short = |name: &str, text: Option<String>| text.map(|text| common::short(name, &text)).transpose();
     let kind = kind.map(|word| common::kind("filters.type", &word)).transpose()?;
     let (since, until) = times::range(
         ("filters.start_time", start_time.as_deref()),
         ("filters.end_time", end_time.as_deref()),
+        now,
     )?;
     let session =
         session_id.map(|name| tiro_intake::session_id(&project.redactor, "filters.session_id", &name));

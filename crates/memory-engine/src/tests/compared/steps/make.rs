@@ -180,7 +180,10 @@ impl Side {
             time: world.now,
             subject: None,
         };
-        let known = store.statements(scope, "user", 99).await.ok()?;
+        let keys = store.keys_of(scope, world.ids.clone()).await.ok()?;
+        let memories = keys.into_iter().flatten().collect();
+        let query = ReplacementQuery { memories, with_statements: true, ..ReplacementQuery::default() };
+        let known = store.replacements(scope, query).await.ok()?.statements;
         let same_as = known.first().filter(|_| same).map(|other| (other.memory, other.number));
         Some(shown(store.add_statements(scope, vec![NewStatement { statement, same_as }], None).await))
     }

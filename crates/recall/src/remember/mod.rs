@@ -2,15 +2,19 @@
 //!
 //! A text is redacted before anything else reads it. A write never waits for the embedding model: if the model is not
 //! loaded or the text is long, the chunks are stored as pending. A search finds pending chunks by their words at once.
+//!
+//! After the write, the store learns what the new memories correct ([`supersede`]).
+
+pub mod supersede;
 
 use tiro_base::error::Result;
 use tiro_base::memory::Content;
-use tiro_base::memory::{Draft, Millis};
+use tiro_base::memory::{Draft, MemoryId, Millis};
 use tiro_base::scope::Scope;
 use tiro_embed::{Loaded, embed_whole};
 use tiro_intake::prepare::{Prepared, embedded_text, prepare_all};
 use tiro_redact::Redactor;
-use tiro_store::{PreparedMemory, Receipt, Store};
+use tiro_store::{Outcome, PreparedMemory, Receipt, Store};
 
 /// The maximum number of chunks that a write embeds, which takes about 20 ms. Arbitrary.
 const EMBEDDED_AT_ONCE: usize = 8;
@@ -22,6 +26,8 @@ pub struct Remembered {
     pub receipt: Receipt,
     /// How many secrets each rule replaced, in the order of the rules' names.
     pub redactions: Vec<(String, usize)>,
+    /// The memories with statements that the drafts correct.
+    pub corrected: Vec<MemoryId>,
 }
 
 /// Stores `drafts` in order and returns the result for each. When this function returns, the drafts are durable.
@@ -40,8 +46,25 @@ pub async fn remember(
     mut on_batch: impl FnMut(usize) + Send,
 ) -> Result<Remembered> {
     let Prepared { memories, redactions } = prepared(redactor, loaded, drafts, &mut fresh);
-    let receipt = store.save_reporting(scope, memories, now, &mut on_batch).await?;
-    Ok(Remembered { receipt, redactions })
+    let (receipt, corrected) = save(store, scope, memories, now, &mut on_batch).await?;
+    Ok(Remembered { receipt, redactions, corrected })
+}
+
+/// Stores prepared memories, and then which earlier statements they correct. When this function returns, both are
+/// durable. Also returns the memories with the corrected statements. `on_batch` is called with the number of memories that are durable so far.
+pub async fn save(
+    store: &dyn Store,
+    scope: &Scope,
+    memories: Vec<PreparedMemory>,
+    now: Millis,
+    on_batch: &mut (dyn FnMut(usize) + Send),
+) -> Result<(Receipt, Vec<MemoryId>)> {
+    let correcting: Vec<bool> = memories.iter().map(supersede::may_correct).collect();
+    let receipt = store.save_reporting(scope, memories, now, on_batch).await?;
+    let stored = receipt.outcomes.iter().zip(correcting);
+    let stored = stored.filter(|((_, outcome), corrects)| *corrects && *outcome == Outcome::Stored);
+    let corrected = supersede::supersede(store, scope, stored.map(|((id, _), _)| id.clone()).collect()).await;
+    Ok((receipt, corrected))
 }
 
 /// Prepares `drafts` as [`prepare_all`] does. If a model is loaded and the chunks are few, they are embedded.

@@ -1,4 +1,8 @@
-//! Splits a sentence into words with their places, and finds the stems that are used to compare words.
+//! Splits a sentence into words with their places, and finds the stems by which sentences are compared.
+
+use std::collections::BTreeSet;
+
+use tiro_text::words::{Language, is_cjk, pairs, scripts};
 
 /// A word, a number, or a mark of punctuation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +24,23 @@ impl Token<'_> {
     /// Returns whether it begins with a digit, or with a sign of money and a digit.
     pub fn is_number(&self) -> bool {
         self.text.trim_start_matches(['$', '€', '£']).starts_with(|c: char| c.is_ascii_digit())
+    }
+
+    /// Returns the stems by which the token is compared: none for a mark and for a word in `stopwords`.
+    pub fn stems(&self, language: Option<Language>) -> Vec<String> {
+        let lower = self.lower();
+        match () {
+            () if !self.is_word() && !self.is_number() => Vec::new(),
+            () if lower.contains(is_cjk) => {
+                let of_part = |(script, part): (Option<_>, &str)| match script {
+                    Some(_) => pairs(part).map(str::to_owned).collect(),
+                    None => vec![stem(part)],
+                };
+                scripts(&lower).flat_map(of_part).collect::<Vec<String>>()
+            }
+            () if Language::is_stopword_of(language, &lower) => Vec::new(),
+            () => vec![stem(&lower)],
+        }
     }
 
     /// Returns the token in lower case, with straight apostrophes.
@@ -60,6 +81,18 @@ pub(super) fn tokens(text: &str) -> Vec<Token<'_>> {
         tokens.push(Token { text: &text[start..end], start, end });
     }
     tokens
+}
+
+/// Returns the stems of the words and numbers of `text`. Stopwords are left out.
+pub fn stems(text: &str) -> BTreeSet<String> {
+    let language = Language::of(text);
+    tokens(text).iter().flat_map(|token| token.stems(language)).collect()
+}
+
+/// Returns the stem of the first word of `text` that is no stopword; `None` if there is none.
+pub fn first_stem(text: &str) -> Option<String> {
+    let language = Language::of(text);
+    tokens(text).iter().flat_map(|token| token.stems(language)).next()
 }
 
 /// Returns a word in lower case without its usual English endings. Words that are not English stay as they are.
