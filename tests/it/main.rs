@@ -80,3 +80,4 @@ mod tidy;
 mod tokens_in_names;
 #[cfg(unix)]
 mod unwritable;
+mod worth;

@@ -110,7 +110,8 @@ fn a_context_summary_opens_to_the_next_level() {
         assert_eq!(data["summaries"].as_array().unwrap().len(), 1, "{data}");
         assert_eq!(data["dropped"], json!(0), "{text}");
         let first = &data["summaries"][0];
-        assert_eq!((&first["session_id"], &first["level"]), (&json!("s"), &json!(next)), "{data}");
+        assert_eq!((&first["session_id"], &first["level"]), (&json!("s"), &json!(level)), "{data}");
+        assert_eq!(first["open_level"], json!(next));
         let open = first["open"].as_str().unwrap();
         assert!(text.contains(&format!("open {open} level {next}]")), "{text}");
         let opened = server.data("expand_detail", json!({"id": open, "level": next}));

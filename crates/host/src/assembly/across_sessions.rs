@@ -3,8 +3,9 @@
 //!
 //! The weight of a conversation is computed from the scores of its best messages and lowered by its age. This weight
 //! raises the scores of all messages of the conversation. So the budget is divided by relevance and recency. Each
-//! message is first shown within the limits of [`Room`]. Remaining tokens are used for the neighbours of the best
-//! messages, then for the rest of long messages.
+//! message is first shown within the limits of [`Room`]. A short answer is shown with the message before it, and the
+//! best of the long messages are shown whole, as long as there is room. A context ends where relevance ends: what scores
+//! far below the best hit is left out, even if there is room.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,19 +15,20 @@ use crate::assembly::passages::{
     Chosen, Part, Passage, Room, SMALL_FRAME, Shown, cost, fact_line, remembered,
 };
 use crate::assembly::quote::{self, quote};
+use crate::assembly::repeats::Repeats;
+use crate::assembly::standing::standing;
+use crate::assembly::whole_sessions::{latest, summarise};
 use crate::assembly::{ContextRequest, IncludeLevel};
 use crate::engine::Engine;
 use crate::project::OpenProject;
-use crate::summaries::messages;
 use tiro_base::error::{Result, partial};
 use tiro_base::filter::Filter;
-use tiro_base::memory::{Kind, Level, Memory, MemoryKey, Millis, marked};
+use tiro_base::memory::{Kind, Memory, MemoryKey, Millis, marked};
 use tiro_base::scope::{Scope, SessionId, Sessions};
 use tiro_base::times::day;
 use tiro_digest::context::render;
-use tiro_digest::summarize;
-use tiro_digest::tuning::contexts::{self, PASSAGE};
-use tiro_digest::tuning::summaries::{ACROSS_SESSIONS, ACROSS_TOKENS};
+use tiro_digest::tuning::contexts::{self, LEAST_RELEVANCE, PASSAGE, SHOWN_WHOLE};
+use tiro_digest::tuning::summaries::ACROSS_TOKENS;
 use tiro_embed::Encoders;
 use tiro_recall::retrieve::answering::{BEST, Verdict};
 use tiro_recall::retrieve::rank::{Ranked, Weights};
@@ -45,17 +47,17 @@ const KINDS: &[Kind] = &[
     Kind::TaskState,
 ];
 
-/// The maximum number of messages of a conversation that are read for its summary. The latest messages are read.
-const MOST_READ: usize = 300;
-
 /// The number of hits that are read at once. Arbitrary: a small context shows about as many.
 const BATCH: usize = 32;
+
+/// A message with fewer words than this is shown with the message before it. Arbitrary: "Yes, the second one."
+const FEW_WORDS: usize = 6;
 
 /// The number of hits that a context without an answer shows. Arbitrary: enough to see what is near.
 const NEAREST: usize = 3;
 
-/// The maximum number of tokens of a hit in a context without an answer. Arbitrary: about twenty words.
-const NEAREST_TOKENS: usize = 30;
+/// The maximum number of tokens of a hit in a context without an answer. Arbitrary: two sentences.
+const NEAREST_TOKENS: usize = 60;
 
 /// A memory that the search found, with its rank.
 #[derive(Clone)]
@@ -99,7 +101,7 @@ pub async fn choose(
     };
     let asked_for = found.ranked.iter().filter(|hit| is_asked(hit)).cloned().collect();
     let share = engine.config().options.summary_ratio * contexts::SUMMARIES_ACROSS;
-    let order = order(asked_for, &sessions, room, share);
+    let mut order = order(asked_for, &sessions, room, share, least_relevance(asked));
     // The hits that show whether anything answers the question, and the hits that are probably shown, are read
     // together.
     let best = found.ranked.iter().take(BEST);
@@ -114,6 +116,15 @@ pub async fn choose(
         return Ok(chosen);
     }
     let mut filling = Filling::new(asked.budget - SMALL_FRAME);
+    let mut repeats = Repeats::default();
+    if !asked.filter.has_range() {
+        let (passages, memories) = standing(project, asked).await?;
+        for passage in passages {
+            filling.add(&mut chosen, passage, |_| None);
+        }
+        repeats = Repeats::of(&memories);
+        order.retain(|hit| hit.store > 0 || !chosen.shows(hit.place.key));
+    }
     let listed = match cues::asks_for_sessions(&asked.query) {
         Some(count) => latest(project, asked, count, &mut filling, &mut chosen).await?,
         None => HashSet::new(),
@@ -122,26 +133,23 @@ pub async fn choose(
         summarise(project, asked, &found.ranked, &sessions, &mut filling, &mut chosen).await?;
     }
     let known: HashSet<MemoryKey> = order.iter().map(|hit| hit.place.key).collect();
-    let best: Vec<MemoryKey> = order
-        .iter()
-        .filter(|hit| hit.store == 0 && hit.place.ordinal.is_some())
-        .take(contexts::WITH_NEIGHBOURS)
-        .map(|hit| hit.place.key)
-        .collect();
+    let top = order.iter().map(|hit| hit.score).fold(f64::MIN_POSITIVE, f64::max);
     let few = engine.config().options.summarization_threshold;
     let relevant = Relevant { sessions: &sessions, listed: &listed, few };
-    let cut = show(&places, (order, first), relevant, room, &mut filling, &mut chosen).await?;
-    if !filling.is_full() && !asked.filter.has_range() && !events && asked.level != IncludeLevel::Summary {
-        let (mut beside, _) = project.store.beside(&asked.scope, best, None).await?;
-        beside.retain(|memory| !known.contains(&memory.key));
-        add_beside(&beside, room, &mut filling, &mut chosen);
+    let (cut, answers) =
+        show(&places, (order, first), relevant, repeats, room, &mut filling, &mut chosen).await?;
+    if !answers.is_empty() && !filling.is_full() && !asked.filter.has_range() && !events {
+        let keys = answers.iter().map(|answer| answer.key).collect();
+        let (mut questions, _) = project.store.beside(&asked.scope, keys, None).await?;
+        questions.retain(|memory| !known.contains(&memory.key));
+        questions.retain(|memory| answers.iter().any(|answer| is_right_before(memory, answer)));
+        add_questions(&questions, room, &mut filling, &mut chosen);
     }
+    let is_best = |hit: &Hit| hit.ranked.score >= SHOWN_WHOLE * top;
+    let cut = cut.into_iter().filter(|(_, hit)| is_best(hit));
+    let whole = Room { whole: usize::MAX, part: usize::MAX, answer: usize::MAX };
     for (place, hit) in cut {
-        if filling.is_full() {
-            break;
-        }
-        let whole = Room { whole: usize::MAX, part: usize::MAX, answer: usize::MAX };
-        if let Some(whole) = passage(&hit, &sessions, whole, usize::MAX) {
+        if let Some(whole) = passage(&hit, &sessions, whole, usize::MAX).filter(|_| !filling.is_full()) {
             filling.extend(&mut chosen, place, whole);
         }
     }
@@ -157,6 +165,13 @@ pub async fn pending(places: &[(&dyn ReadStore, &Scope)], known: Option<usize>) 
         }
     }
     Ok(pending)
+}
+
+/// Returns the share of the best score below which a hit is left out. A question about a time, or about everything, asks
+/// for all of it.
+fn least_relevance(asked: &ContextRequest) -> f64 {
+    let is_of_all = asked.filter.has_range() || cues::asks_for_much(&asked.query);
+    if is_of_all { 0.0 } else { LEAST_RELEVANCE }
 }
 
 /// Returns the verdict of the best hits on the question. `read` contains the hits that could be read.
@@ -178,9 +193,9 @@ fn of<'h>(ranked: &Ranked, read: &'h [Hit]) -> Option<&'h Hit> {
     read.iter().find(|hit| (hit.ranked.store, hit.ranked.place.key) == (ranked.store, ranked.place.key))
 }
 
-/// Adds the neighbours of the best messages, as long as they fit.
-fn add_beside(beside: &[Memory], room: Room, filling: &mut Filling, chosen: &mut Chosen) {
-    for memory in beside {
+/// Adds the messages before short answers, as long as they fit.
+fn add_questions(questions: &[Memory], room: Room, filling: &mut Filling, chosen: &mut Chosen) {
+    for memory in questions {
         let Some(session) = &memory.session else { continue };
         let first = chosen.live.iter().find(|passage| passage.place.1 == session.as_str());
         let first = first.map_or(memory.time, |passage| passage.place.0);
@@ -203,16 +218,17 @@ struct Relevant<'a> {
 }
 
 /// Adds the passages of the hits, in order, as long as they fit. The first of the hits are already read. Returns the
-/// messages that are not shown whole, each with the index of its passage.
+/// messages that are not shown whole, each with the index of its passage, and the messages of a few words.
 async fn show(
     places: &[(&dyn ReadStore, &Scope)],
     (order, first): (Vec<Ranked>, Vec<Hit>),
     Relevant { sessions, listed, few }: Relevant<'_>,
+    mut repeats: Repeats,
     room: Room,
     filling: &mut Filling,
     chosen: &mut Chosen,
-) -> Result<Vec<(usize, Hit)>> {
-    let mut cut = Vec::new();
+) -> Result<(Vec<(usize, Hit)>, Vec<Memory>)> {
+    let (mut cut, mut answers) = (Vec::new(), Vec::new());
     let mut left = order.into_iter();
     let mut first = Some(first);
     while !filling.is_full() {
@@ -235,8 +251,17 @@ async fn show(
                 continue;
             }
             let Some(whole) = passage(&hit, sessions, room, usize::MAX) else { continue };
+            if repeats.is_shown(&hit.ranked, &hit.memory) {
+                continue;
+            }
             let part = whole.part;
             let added = filling.add(chosen, whole, |left| passage(&hit, sessions, room, left));
+            if added {
+                repeats.show(&hit.ranked, &hit.memory, chosen.live.len() - 1);
+                if hit.ranked.store == 0 && is_short_answer(&hit.memory) {
+                    answers.push(hit.memory.clone());
+                }
+            }
             if !added {
                 *chosen.dropped.entry(part.as_str()).or_default() += 1;
             } else if hit.memory.kind == Kind::Message && !room.is_whole(hit.memory.role, hit.memory.tokens) {
@@ -247,7 +272,19 @@ async fn show(
     for hit in left {
         *chosen.dropped.entry(part_of(&hit).as_str()).or_default() += 1;
     }
-    Ok(cut)
+    repeats.tell(filling, chosen);
+    Ok((cut, answers))
+}
+
+/// Returns whether a message has so few words that it says nothing without the message before it.
+fn is_short_answer(memory: &Memory) -> bool {
+    memory.kind == Kind::Message && memory.text.split_whitespace().take(FEW_WORDS).count() < FEW_WORDS
+}
+
+/// Returns whether `memory` is the message right before `answer` in the same session.
+fn is_right_before(memory: &Memory, answer: &Memory) -> bool {
+    memory.session == answer.session
+        && memory.ordinal.zip(answer.ordinal).is_some_and(|(before, after)| before + 1 == after)
 }
 
 /// Returns whether the hit is a summary of a conversation with fewer than `few` messages. Such a conversation needs no
@@ -311,7 +348,8 @@ pub fn passage(
             let sha =
                 memory.source_id.as_deref().map_or(memory.id.as_str(), |sha| sha.get(..10).unwrap_or(sha));
             let line = marked(render::fact(memory.kind.as_str(), sha, &text), memory.is_damaged);
-            let place = (Millis::MIN + 1, String::new(), memory.time);
+            // A commit that was made later comes first.
+            let place = (Millis::MIN + 1, String::new(), -memory.time);
             let head = format!("[committed {}]\n", day(memory.time));
             Some(Passage { part, head, place, cost: cost(&line), line, shows })
         }
@@ -330,118 +368,4 @@ pub fn passage(
             Some(Passage { part: Part::Facts, head, place, cost: cost(&line), line, shows })
         }
     }
-}
-
-/// Adds a line for each of the latest `count` conversations, with its title and its topic. Returns their names.
-async fn latest(
-    project: &OpenProject,
-    asked: &ContextRequest,
-    count: usize,
-    filling: &mut Filling,
-    chosen: &mut Chosen,
-) -> Result<HashSet<SessionId>> {
-    let (store, scope) = (project.store.as_ref(), &asked.scope);
-    let without = &asked.filter.without;
-    let mut rows = store.sessions(scope, 0, count + usize::from(without.is_some())).await?;
-    rows.retain(|row| Some(&row.id) != without.as_ref());
-    rows.truncate(count);
-    rows.retain(|row| asked.filter.is_within(row.last));
-    let about = store.about_sessions(scope, rows.iter().map(|row| row.id.clone()).collect()).await?;
-    let mut listed = HashSet::new();
-    for (row, about) in rows.into_iter().zip(about) {
-        let made = match store.conversation(scope, &row.id).await? {
-            Some(known) => {
-                let memory = store.memory(scope, &known.id).await?;
-                memory.map(|memory| marked(memory.text, memory.is_damaged)).unwrap_or_default()
-            }
-            None => String::new(),
-        };
-        let passage = |most: usize| {
-            let title =
-                quote::first_lines(about.title.as_deref().unwrap_or_default().trim(), ACROSS_TOKENS / 2);
-            let title = title.lines().next().unwrap_or_default().to_owned();
-            let brief = quote(&made, 0..made.len(), most.min(ACROSS_TOKENS)).replace('\n', " ");
-            let text = if title.is_empty() || brief.is_empty() {
-                title + &brief
-            } else {
-                format!("{title}: {brief}")
-            };
-            let line = render::session_summary(&text);
-            let head = render::head(row.id.as_str(), &day(row.last));
-            let place = (row.last, row.id.as_str().to_owned(), -1);
-            (!text.is_empty()).then(|| Passage {
-                part: Part::Summaries,
-                head,
-                place,
-                cost: cost(&line),
-                line,
-                shows: None,
-            })
-        };
-        if let Some(whole) = passage(usize::MAX) {
-            filling.add(chosen, whole, passage);
-            listed.insert(row.id.clone());
-        }
-    }
-    Ok(listed)
-}
-
-/// Adds summaries of the conversations with the highest weights.
-async fn summarise(
-    project: &OpenProject,
-    asked: &ContextRequest,
-    hits: &[Ranked],
-    sessions: &HashMap<Conversation, Weighed>,
-    filling: &mut Filling,
-    chosen: &mut Chosen,
-) -> Result<()> {
-    let named = named(project, asked, hits, sessions).await?;
-    // If there are fewer conversations, each summary may be longer.
-    let length = (asked.budget / named.len().clamp(1, ACROSS_SESSIONS)).clamp(ACROSS_TOKENS, 600);
-    for (session, first) in named.into_iter().take(ACROSS_SESSIONS) {
-        let rows = project.store.session_messages(&asked.scope, &session, 0).await?;
-        let rows = &rows[rows.len().saturating_sub(MOST_READ)..];
-        let read = messages::texts(project, rows).await?;
-        let head = render::head(session.as_str(), &day(first));
-        let most = length.saturating_sub(cost(&head) + 8);
-        let (query, level) = (asked.query.clone(), if length > 150 { Level::Standard } else { Level::Brief });
-        let extract = move || {
-            let sources = messages::sources(&read);
-            let text = summarize::extract(&sources, level, most, &query, &messages::count).text;
-            messages::without_damaged(text, &read)
-        };
-        let text = messages::blocking(extract).await?;
-        if text.is_empty() {
-            continue;
-        }
-        let line = render::session_summary(&text);
-        let place = (first, session.as_str().to_owned(), -1);
-        let passage = Passage { part: Part::Summaries, head, place, cost: cost(&line), line, shows: None };
-        if !filling.add(chosen, passage, |_| None) {
-            *chosen.dropped.entry(Part::Summaries.as_str()).or_default() += 1;
-        }
-    }
-    Ok(())
-}
-
-/// Returns the names of the conversations in the order of their weights, each with the time of its earliest hit.
-async fn named(
-    project: &OpenProject,
-    asked: &ContextRequest,
-    hits: &[Ranked],
-    sessions: &HashMap<Conversation, Weighed>,
-) -> Result<Vec<(SessionId, Millis)>> {
-    let mut order: Vec<(&Conversation, &Weighed)> =
-        sessions.iter().filter(|((store, _), _)| *store == 0).collect();
-    order.sort_by(|a, b| b.1.weight.total_cmp(&a.1.weight).then_with(|| a.0.cmp(b.0)));
-    let of = |session: Conversation| hits.iter().find(|hit| conversation(hit) == Some(session));
-    let keys: HashMap<MemoryKey, Millis> = order
-        .iter()
-        .filter_map(|(session, weighed)| Some((of(**session)?.place.key, weighed.first)))
-        .collect();
-    let read: Vec<MemoryKey> =
-        order.iter().filter_map(|(session, _)| Some(of(**session)?.place.key)).collect();
-    let read = project.store.memories(&asked.scope, read).await?;
-    let first = |memory: &Memory| keys.get(&memory.key).copied();
-    Ok(read.into_iter().filter_map(|memory| Some((memory.session.clone()?, first(&memory)?))).collect())
 }

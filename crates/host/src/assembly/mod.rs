@@ -10,7 +10,10 @@ pub mod order;
 pub mod passages;
 pub mod quote;
 mod relevant;
+mod repeats;
+mod standing;
 pub mod superseded;
+mod whole_sessions;
 pub mod within_session;
 
 use serde::{Deserialize, Serialize};

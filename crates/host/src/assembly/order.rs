@@ -13,6 +13,7 @@ use tiro_digest::tuning::contexts::{
     SUMMARIES_FROM,
 };
 use tiro_recall::retrieve::rank::Ranked;
+use tiro_recall::tuning::ranking::CONVERSATION;
 use tiro_store::SessionKey;
 
 /// A conversation: the number of its store, and its key in that store.
@@ -96,13 +97,14 @@ pub fn is_event(hit: &Ranked) -> bool {
 }
 
 /// Returns the hits in order. A context shows as many of the first hits as fit. In each beginning of the list, commits
-/// and summaries get shares of the tokens; `summaries` is the share of summaries. Commits that are far worse than the
-/// best hit are left out.
+/// and summaries get shares of the tokens; `summaries` is the share of summaries. A hit is left out if its score is below
+/// `least` of the best score. For commits, this bound is higher.
 pub fn order(
     hits: Vec<Ranked>,
     sessions: &HashMap<Conversation, Weighed>,
     room: Room,
     summaries: f64,
+    least: f64,
 ) -> Vec<Ranked> {
     let newest = newest(&hits);
     let best = hits.iter().map(|hit| hit.score).fold(f64::MIN_POSITIVE, f64::max);
@@ -116,7 +118,17 @@ pub fn order(
         let length = if lane(hit.place.kind) == Lane::Commits { 0 } else { room.tokens(&hit.place) };
         hit.score + SESSION_WEIGHT * weight - LENGTH * length as f64
     };
-    let is_near = |hit: &Ranked| lane(hit.place.kind) != Lane::Commits || hit.score >= LEAST_COMMIT * best;
+    let is_near = |hit: &Ranked| {
+        let least = match lane(hit.place.kind) {
+            Lane::Commits if least > 0.0 => LEAST_COMMIT,
+            // The score of a memory that represents a session is lowered by this factor.
+            Lane::Summaries => CONVERSATION * least,
+            _ => least,
+        };
+        // A long answer counts without the amount by which its score is lowered: it says what was done.
+        let lowered = if lane(hit.place.kind) == Lane::Said { hit.parts.prior } else { 0.0 };
+        hit.score - lowered >= least * best
+    };
     let mut scored: Vec<(f64, Ranked)> =
         hits.into_iter().filter(is_near).map(|hit| (score(&hit), hit)).collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.place.id.cmp(&b.1.place.id)));
@@ -170,6 +182,7 @@ mod tests {
 
     use super::*;
     use tiro_base::memory::{MemoryId, MemoryKey};
+    use tiro_digest::tuning::contexts::LEAST_RELEVANCE;
     use tiro_recall::retrieve::rank::Parts;
     use tiro_store::{ChunkKey, Neighbour};
 
@@ -195,7 +208,10 @@ mod tests {
 
     fn ordered(hits: Vec<Ranked>) -> Vec<i64> {
         let sessions = weigh(&hits);
-        order(hits, &sessions, Room::USUAL, 0.1).iter().map(|hit| hit.place.key.in_store()).collect()
+        order(hits, &sessions, Room::USUAL, 0.1, LEAST_RELEVANCE)
+            .iter()
+            .map(|hit| hit.place.key.in_store())
+            .collect()
     }
 
     #[test]
@@ -228,7 +244,12 @@ mod tests {
             let mut all = ordered(hits.collect());
             all.sort_unstable();
             let is_near = |(_, (at, _, score)): &(i64, &(usize, i64, f64))| {
-                kind[*at] != Kind::Commit || *score >= LEAST_COMMIT * best
+                let least = match kind[*at] {
+                    Kind::Commit => LEAST_COMMIT,
+                    Kind::Conversation => CONVERSATION * LEAST_RELEVANCE,
+                    _ => LEAST_RELEVANCE,
+                };
+                *score >= least * best
             };
             let near: Vec<i64> = (0..).zip(&kinds).filter(is_near).map(|(seq, _)| seq).collect();
             prop_assert_eq!(all, near);

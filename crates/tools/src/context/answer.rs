@@ -154,13 +154,15 @@ pub fn shown_lines(chosen: &Chosen) -> Vec<ShownLine> {
 }
 
 /// Returns the lines of the passages. If consecutive passages have the same head, it is written once, before the first
-/// of their lines.
+/// of their lines. If only the day changes, only the day is written.
 fn body<'a>(passages: impl Iterator<Item = &'a Passage>) -> String {
     let mut body = String::new();
     let mut head = "";
     for passage in passages {
         if passage.head != head {
-            body += &passage.head;
+            let (name, day) = passage.head.rsplit_once(' ').unwrap_or_default();
+            let is_same = !name.is_empty() && head.rsplit_once(' ').is_some_and(|(known, _)| known == name);
+            body += &if is_same { format!("[{day}") } else { passage.head.clone() };
             head = &passage.head;
         }
         body += &passage.line;
@@ -264,6 +266,19 @@ mod tests {
         2 pieces or conversations have no embedding or summary yet.
         Note: lexical search only.
         ");
+    }
+
+    #[test]
+    fn a_session_is_named_once_and_each_day_once() {
+        let on = |day: &str, ordinal| {
+            let head = render::head("auth", day);
+            Passage { head, ..passage(Part::Relevant, "auth", ordinal, "So.") }
+        };
+        let passages = [on("2026-03-01", 1), on("2026-03-02", 2), on("2026-03-02", 3)];
+        assert_eq!(
+            body(passages.iter()),
+            "[auth 2026-03-01]\n#1 Ada: So.\n[2026-03-02]\n#2 Ada: So.\n#3 Ada: So.\n"
+        );
     }
 
     proptest! {

@@ -125,9 +125,12 @@ pub struct SessionSummary {
     pub summary: String,
     /// The argument `id` of expand_detail that opens the conversation at the message that answers best.
     pub open: String,
-    /// The argument `level` of expand_detail: one level deeper than this summary.
+    /// The level of the summary, as asked for.
     #[schemars(with = "String")]
     pub level: Depth,
+    /// The argument `level` of expand_detail: one level deeper than this summary.
+    #[schemars(with = "String")]
+    pub open_level: Depth,
 }
 
 /// Weighs the conversations against the question and summarises those with the most weight.
@@ -140,7 +143,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     }
     let (budget, clamped) =
         common::max_tokens(caller, args.max_tokens, MAX_TOKENS, LEAST_TOKENS, MOST_TOKENS)?;
-    let (since, until) = args.time_range.unwrap_or_default().read()?;
+    let (since, until) = args.time_range.unwrap_or_default().read(engine.now())?;
     let mut notices = caller.capture(engine).catch_up().await;
     notices.extend(clamped);
     let project = caller.project(engine).await?;
@@ -296,7 +299,8 @@ async fn summarise(
             range: (first, last),
             summary: text,
             open,
-            level: Depth::of(level).deeper(),
+            level: Depth::of(level),
+            open_level: Depth::of(level).deeper(),
         };
         left = left.saturating_sub(messages::count(&line(&one)).max(made.tokens) + 1);
         summaries.push(one);
@@ -347,9 +351,9 @@ fn round(weight: f64) -> f64 {
 }
 
 fn line(summary: &SessionSummary) -> String {
-    let SessionSummary { session_id, range: (first, last), summary, open, level, .. } = summary;
+    let SessionSummary { session_id, range: (first, last), summary, open, open_level, .. } = summary;
     let (name, open) = (envelope::name(session_id), envelope::name(open));
-    format!("[{name} #{first} to #{last}, open {open} level {level}]\n{}\n", envelope::framed(summary))
+    format!("[{name} #{first} to #{last}, open {open} level {open_level}]\n{}\n", envelope::framed(summary))
 }
 
 fn render(output: &Output, budget: usize, secret: &[u8; 32]) -> String {
@@ -364,7 +368,7 @@ fn render(output: &Output, budget: usize, secret: &[u8; 32]) -> String {
     let body: String = output.summaries.iter().map(line).collect();
     let mut text = partial::line(&output.notices) + &envelope::wrap(secret, &body);
     text += &format!(
-        "\n{} of {budget} tokens, from {}; expand_detail opens each with its `open` as `id` and its `level`.",
+        "\n{} of {budget} tokens, from {}; expand_detail opens each with its `open` as `id` and its level.",
         output.tokens_used, output.source_tokens
     );
     if output.dropped > 0 {

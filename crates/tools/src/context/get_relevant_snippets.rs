@@ -1,4 +1,4 @@
-//! Returns the messages that answer a question, with the messages around them.
+//! Returns the messages and commits that answer a question, with the messages around them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,7 @@ pub const NAME: &str = "get_relevant_snippets";
 /// The title of the tool, which clients show to users.
 pub const TITLE: &str = "Get relevant snippets";
 /// The description of the tool, which agents read.
-pub const DESCRIPTION: &str = "Returns messages that answer a question, from all conversations, with those \
+pub const DESCRIPTION: &str = "Returns messages and commits that answer a question, with the messages \
     around them, in order of time. To get summaries too, use retrieve_context.";
 
 /// The budget of an answer, in tokens, if the call names none.
@@ -70,7 +70,7 @@ pub enum Strategy {
 /// The answer of the call.
 pub type Output = Context;
 
-/// Searches the messages of all conversations and shows as many as fit.
+/// Searches the messages of all conversations and the commits, and shows as many as fit.
 pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
     let query = args.query.trim();
     if query.is_empty() {
@@ -82,7 +82,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     chosen.notices.extend(notice);
     let encoders = ask::encoders(engine, caller, &mut chosen.notices).await;
     let without = caller.running_session(engine, &project, &project.scope);
-    let filter = Filter { kinds: Some(vec![Kind::Message]), without, ..Filter::default() };
+    let filter = Filter { kinds: Some(vec![Kind::Message, Kind::Commit]), without, ..Filter::default() };
     let places = [(project.store.as_ref(), &project.scope)];
     let found = retrieve::search(&places, &encoders, query, &filter, &Weights::default()).await?;
     chosen.notices.extend(found.notices);
@@ -90,7 +90,8 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     if found.ranked.is_empty() {
         let notice = match project.store.is_empty(&project.scope).await? {
             true => common::nothing_yet(engine, &project).await?,
-            false => "only messages are looked at here; search_project_memory also finds commits".to_owned(),
+            false => "only messages and commits are looked at here; search_project_memory also finds notes"
+                .to_owned(),
         };
         chosen.notices.insert(0, notice);
     }

@@ -1,0 +1,80 @@
+//! The user's standing instructions, preferences and decisions, with which a context begins.
+//!
+//! They hold whatever the question is, so a search finds few of them. Only what the user said counts: nothing from a
+//! file, a tool or a model.
+
+use std::cmp::Reverse;
+use std::collections::HashSet;
+
+use crate::assembly::ContextRequest;
+use crate::assembly::passages::{Part, Passage, Shown, cost, fact_line};
+use crate::project::OpenProject;
+use tiro_base::budget::Budget;
+use tiro_base::error::Result;
+use tiro_base::filter::Filter;
+use tiro_base::memory::{Kind, Memory, Millis, Provenance, Role};
+use tiro_digest::statements::stems;
+use tiro_digest::tuning::contexts::{PASSAGE, STANDING_SHARE};
+use tiro_store::ReplacementQuery;
+
+/// The latest notes of a project that are read. Arbitrary: far more than a context shows.
+const MOST_READ: usize = 300;
+
+/// The heading above the instructions.
+const HEAD: &str = "[what the user wants]\n";
+
+/// Returns the passages of the user's standing instructions and decisions. Those that share words with the question come
+/// first, then the latest. Together they take at most [`STANDING_SHARE`] of the budget. Superseded ones are left out. Also
+/// returns their memories.
+pub async fn standing(project: &OpenProject, asked: &ContextRequest) -> Result<(Vec<Passage>, Vec<Memory>)> {
+    let (store, scope) = (project.store.as_ref(), &asked.scope);
+    let filter = Filter {
+        kinds: Some(vec![Kind::Decision, Kind::Fact]),
+        without: asked.filter.without.clone(),
+        ..Filter::default()
+    };
+    let mut own = store.list(scope, &filter, None, MOST_READ).await?;
+    own.retain(is_users);
+    if own.is_empty() {
+        return Ok(Default::default());
+    }
+    let memories = own.iter().map(|memory| memory.key).collect();
+    let query = ReplacementQuery { memories, ..ReplacementQuery::default() };
+    let superseded = store.replacements(scope, query).await?.superseded;
+    own.retain(|memory| !superseded.iter().any(|each| each.memory == memory.key));
+    let asked_for = stems(&asked.query);
+    let shared = |memory: &Memory| stems(&memory.text).intersection(&asked_for).count();
+    own.sort_by_cached_key(|memory| (Reverse(shared(memory)), Reverse(memory.time), memory.id.clone()));
+    let mut known: HashSet<String> = HashSet::new();
+    own.retain(|memory| known.insert(memory.text.to_lowercase()));
+    let mut budget = Budget::new((asked.budget as f64 * STANDING_SHARE) as usize);
+    if !budget.spend(cost(HEAD)) {
+        return Ok(Default::default());
+    }
+    own.retain(|memory| budget.spend(passage(memory).cost));
+    let mut passages: Vec<Passage> = own.iter().map(passage).collect();
+    for (number, passage) in passages.iter_mut().enumerate() {
+        passage.place = (Millis::MIN, String::new(), i64::MIN + 1_000 + number as i64);
+    }
+    Ok((passages, own))
+}
+
+/// Returns whether the user said it: it was extracted from a message of the user, or the user stored it.
+fn is_users(memory: &Memory) -> bool {
+    let is_extract = memory.provenance == Provenance::Derived && memory.kind == Kind::Decision;
+    let is_said = memory.role == Some(Role::User) && is_extract;
+    !memory.is_damaged && (is_said || memory.provenance == Provenance::UserSaid)
+}
+
+fn passage(memory: &Memory) -> Passage {
+    let line = fact_line(memory, PASSAGE);
+    let place = (Millis::MIN, String::new(), 0);
+    Passage {
+        part: Part::Facts,
+        head: HEAD.to_owned(),
+        place,
+        cost: cost(&line),
+        line,
+        shows: Some(Shown::of(memory)),
+    }
+}

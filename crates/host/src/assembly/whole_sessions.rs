@@ -1,0 +1,136 @@
+//! Adds lines to a context that each stand for a whole conversation.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::assembly::ContextRequest;
+use crate::assembly::filling::Filling;
+use crate::assembly::order::{Conversation, Weighed, conversation};
+use crate::assembly::passages::{Chosen, Part, Passage, cost};
+use crate::assembly::quote::{self, quote};
+use crate::project::OpenProject;
+use crate::summaries::messages;
+use tiro_base::error::Result;
+use tiro_base::memory::{Level, Memory, MemoryKey, Millis, marked};
+use tiro_base::scope::SessionId;
+use tiro_base::times::day;
+use tiro_digest::context::render;
+use tiro_digest::summarize;
+use tiro_digest::tuning::summaries::{ACROSS_SESSIONS, ACROSS_TOKENS};
+use tiro_recall::retrieve::rank::Ranked;
+
+/// The maximum number of messages of a conversation that are read for its summary. The latest messages are read.
+const MOST_READ: usize = 300;
+
+/// Adds a line for each of the latest `count` conversations, with its title and its topic. Returns their names.
+pub async fn latest(
+    project: &OpenProject,
+    asked: &ContextRequest,
+    count: usize,
+    filling: &mut Filling,
+    chosen: &mut Chosen,
+) -> Result<HashSet<SessionId>> {
+    let (store, scope) = (project.store.as_ref(), &asked.scope);
+    let without = &asked.filter.without;
+    let mut rows = store.sessions(scope, 0, count + usize::from(without.is_some())).await?;
+    rows.retain(|row| Some(&row.id) != without.as_ref());
+    rows.truncate(count);
+    rows.retain(|row| asked.filter.is_within(row.last));
+    let about = store.about_sessions(scope, rows.iter().map(|row| row.id.clone()).collect()).await?;
+    let mut listed = HashSet::new();
+    for (row, about) in rows.into_iter().zip(about) {
+        let made = match store.conversation(scope, &row.id).await? {
+            Some(known) => {
+                let memory = store.memory(scope, &known.id).await?;
+                memory.map(|memory| marked(memory.text, memory.is_damaged)).unwrap_or_default()
+            }
+            None => String::new(),
+        };
+        let passage = |most: usize| {
+            let title =
+                quote::first_lines(about.title.as_deref().unwrap_or_default().trim(), ACROSS_TOKENS / 2);
+            let title = title.lines().next().unwrap_or_default().to_owned();
+            let brief = quote(&made, 0..made.len(), most.min(ACROSS_TOKENS)).replace('\n', " ");
+            let text = if title.is_empty() || brief.is_empty() {
+                title + &brief
+            } else {
+                format!("{title}: {brief}")
+            };
+            let line = render::session_summary(&text);
+            let head = render::head(row.id.as_str(), &day(row.last));
+            let place = (row.last, row.id.as_str().to_owned(), -1);
+            (!text.is_empty()).then(|| Passage {
+                part: Part::Summaries,
+                head,
+                place,
+                cost: cost(&line),
+                line,
+                shows: None,
+            })
+        };
+        if let Some(whole) = passage(usize::MAX) {
+            filling.add(chosen, whole, passage);
+            listed.insert(row.id.clone());
+        }
+    }
+    Ok(listed)
+}
+
+/// Adds summaries of the conversations with the highest weights.
+pub async fn summarise(
+    project: &OpenProject,
+    asked: &ContextRequest,
+    hits: &[Ranked],
+    sessions: &HashMap<Conversation, Weighed>,
+    filling: &mut Filling,
+    chosen: &mut Chosen,
+) -> Result<()> {
+    let named = named(project, asked, hits, sessions).await?;
+    // If there are fewer conversations, each summary may be longer.
+    let length = (asked.budget / named.len().clamp(1, ACROSS_SESSIONS)).clamp(ACROSS_TOKENS, 600);
+    for (session, first) in named.into_iter().take(ACROSS_SESSIONS) {
+        let rows = project.store.session_messages(&asked.scope, &session, 0).await?;
+        let rows = &rows[rows.len().saturating_sub(MOST_READ)..];
+        let read = messages::texts(project, rows).await?;
+        let head = render::head(session.as_str(), &day(first));
+        let most = length.saturating_sub(cost(&head) + 8);
+        let (query, level) = (asked.query.clone(), if length > 150 { Level::Standard } else { Level::Brief });
+        let extract = move || {
+            let sources = messages::sources(&read);
+            let text = summarize::extract(&sources, level, most, &query, &messages::count).text;
+            messages::without_damaged(text, &read)
+        };
+        let text = messages::blocking(extract).await?;
+        if text.is_empty() {
+            continue;
+        }
+        let line = render::session_summary(&text);
+        let place = (first, session.as_str().to_owned(), -1);
+        let passage = Passage { part: Part::Summaries, head, place, cost: cost(&line), line, shows: None };
+        if !filling.add(chosen, passage, |_| None) {
+            *chosen.dropped.entry(Part::Summaries.as_str()).or_default() += 1;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the names of the conversations in the order of their weights, each with the time of its earliest hit.
+async fn named(
+    project: &OpenProject,
+    asked: &ContextRequest,
+    hits: &[Ranked],
+    sessions: &HashMap<Conversation, Weighed>,
+) -> Result<Vec<(SessionId, Millis)>> {
+    let mut order: Vec<(&Conversation, &Weighed)> =
+        sessions.iter().filter(|((store, _), _)| *store == 0).collect();
+    order.sort_by(|a, b| b.1.weight.total_cmp(&a.1.weight).then_with(|| a.0.cmp(b.0)));
+    let of = |session: Conversation| hits.iter().find(|hit| conversation(hit) == Some(session));
+    let keys: HashMap<MemoryKey, Millis> = order
+        .iter()
+        .filter_map(|(session, weighed)| Some((of(**session)?.place.key, weighed.first)))
+        .collect();
+    let read: Vec<MemoryKey> =
+        order.iter().filter_map(|(session, _)| Some(of(**session)?.place.key)).collect();
+    let read = project.store.memories(&asked.scope, read).await?;
+    let first = |memory: &Memory| keys.get(&memory.key).copied();
+    Ok(read.into_iter().filter_map(|memory| Some((memory.session.clone()?, first(&memory)?))).collect())
+}
