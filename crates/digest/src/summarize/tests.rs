@@ -240,21 +240,7 @@ fn a_title_is_what_the_user_asked_for() {
 
 #[test]
 fn a_title_passes_over_what_many_sessions_begin_with() {
-    let titled = |said: &[(Role, &str)]| {
-        let source = |(ordinal, (role, text)): (usize, &(Role, &'static str))| Source {
-            ordinal: ordinal as i64,
-            speaker: "",
-            role: *role,
-            time: 0,
-            text,
-            corrected: &[],
-        };
-        let said: Vec<(Role, &'static str)> = said
-            .iter()
-            .map(|(role, text)| (*role, Box::leak(text.to_string().into_boxed_str()) as &str))
-            .collect();
-        title(&said.iter().enumerate().map(source).collect::<Vec<_>>())
-    };
+    let titled = |said: &[(Role, &'static str)]| title(&talk_of(said));
     let done = (Role::Assistant, "Done.");
     for (said, expected) in [
         (
@@ -290,8 +276,8 @@ fn a_title_passes_over_what_many_sessions_begin_with() {
     }
 }
 
-/// Returns the summary of a user's work with an agent who calls tools.
-fn told(said: &[(Role, &'static str)]) -> String {
+/// Returns messages of a user, an agent and its tools.
+fn talk_of(said: &[(Role, &'static str)]) -> Vec<Source<'static>> {
     let source = |(ordinal, (role, text)): (usize, &(Role, &'static str))| Source {
         ordinal: ordinal as i64,
         speaker: "",
@@ -300,8 +286,12 @@ fn told(said: &[(Role, &'static str)]) -> String {
         text,
         corrected: &[],
     };
-    let sources: Vec<Source<'_>> = said.iter().enumerate().map(source).collect();
-    extract(&sources, Level::Detailed, 400, "", &count).text
+    said.iter().enumerate().map(source).collect()
+}
+
+/// Returns the summary of a user's work with an agent who calls tools.
+fn told(said: &[(Role, &'static str)]) -> String {
+    extract(&talk_of(said), Level::Detailed, 400, "", &count).text
 }
 
 #[test]

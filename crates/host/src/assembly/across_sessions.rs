@@ -251,13 +251,11 @@ async fn show(
                 continue;
             }
             let Some(whole) = passage(&hit, sessions, room, usize::MAX) else { continue };
-            if repeats.is_shown(&hit.ranked, &hit.memory) {
-                continue;
-            }
+            let Some(text) = repeats.new_text(&hit.ranked, &hit.memory) else { continue };
             let part = whole.part;
             let added = filling.add(chosen, whole, |left| passage(&hit, sessions, room, left));
             if added {
-                repeats.show(&hit.ranked, &hit.memory, chosen.live.len() - 1);
+                repeats.show(text, chosen.live.len() - 1);
                 if hit.ranked.store == 0 && is_short_answer(&hit.memory) {
                     answers.push(hit.memory.clone());
                 }

@@ -26,20 +26,22 @@ impl Repeats {
         Repeats { standing, ..Repeats::default() }
     }
 
-    /// Returns whether the context already shows a text that says the same. If so, counts the repetition.
-    pub fn is_shown(&mut self, hit: &Ranked, memory: &Memory) -> bool {
+    /// Returns the text by which the hit is compared. If the context already shows a text that says the same, counts the
+    /// repetition and returns `None`.
+    pub fn new_text(&mut self, hit: &Ranked, memory: &Memory) -> Option<String> {
         let text = compared(hit, memory);
-        let known = self.by_text.get_mut(&text);
-        if let Some((_, repetitions)) = known {
-            *repetitions += 1;
-            return true;
+        match self.by_text.get_mut(&text) {
+            Some((_, repetitions)) => {
+                *repetitions += 1;
+                None
+            }
+            None => (!self.standing.contains(&text)).then_some(text),
         }
-        self.standing.contains(&text)
     }
 
     /// Records that the passage with the index `place` shows the text.
-    pub fn show(&mut self, hit: &Ranked, memory: &Memory, place: usize) {
-        self.by_text.insert(compared(hit, memory), (place, 0));
+    pub fn show(&mut self, text: String, place: usize) {
+        self.by_text.insert(text, (place, 0));
     }
 
     /// Adds to each passage how many texts say the same, as long as this fits.

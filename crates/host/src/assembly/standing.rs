@@ -15,7 +15,6 @@ use tiro_base::filter::Filter;
 use tiro_base::memory::{Kind, Memory, Millis, Provenance, Role};
 use tiro_digest::statements::stems;
 use tiro_digest::tuning::contexts::{PASSAGE, STANDING_SHARE};
-use tiro_store::ReplacementQuery;
 
 /// The latest notes of a project that are read. Arbitrary: far more than a context shows.
 const MOST_READ: usize = 300;
@@ -24,8 +23,8 @@ const MOST_READ: usize = 300;
 const HEAD: &str = "[what the user wants]\n";
 
 /// Returns the passages of the user's standing instructions and decisions. Those that share words with the question come
-/// first, then the latest. Together they take at most [`STANDING_SHARE`] of the budget. Superseded ones are left out. Also
-/// returns their memories.
+/// first, then the latest. Together they take at most [`STANDING_SHARE`] of the budget. Superseded ones are
+/// marked later, with the other passages. Also returns their memories.
 pub async fn standing(project: &OpenProject, asked: &ContextRequest) -> Result<(Vec<Passage>, Vec<Memory>)> {
     let (store, scope) = (project.store.as_ref(), &asked.scope);
     let filter = Filter {
@@ -35,27 +34,22 @@ pub async fn standing(project: &OpenProject, asked: &ContextRequest) -> Result<(
     };
     let mut own = store.list(scope, &filter, None, MOST_READ).await?;
     own.retain(is_users);
-    if own.is_empty() {
-        return Ok(Default::default());
-    }
-    let memories = own.iter().map(|memory| memory.key).collect();
-    let query = ReplacementQuery { memories, ..ReplacementQuery::default() };
-    let superseded = store.replacements(scope, query).await?.superseded;
-    own.retain(|memory| !superseded.iter().any(|each| each.memory == memory.key));
     let asked_for = stems(&asked.query);
     let shared = |memory: &Memory| stems(&memory.text).intersection(&asked_for).count();
     own.sort_by_cached_key(|memory| (Reverse(shared(memory)), Reverse(memory.time), memory.id.clone()));
     let mut known: HashSet<String> = HashSet::new();
     own.retain(|memory| known.insert(memory.text.to_lowercase()));
     let mut budget = Budget::new((asked.budget as f64 * STANDING_SHARE) as usize);
-    if !budget.spend(cost(HEAD)) {
+    if own.is_empty() || !budget.spend(cost(HEAD)) {
         return Ok(Default::default());
     }
-    own.retain(|memory| budget.spend(passage(memory).cost));
-    let mut passages: Vec<Passage> = own.iter().map(passage).collect();
-    for (number, passage) in passages.iter_mut().enumerate() {
-        passage.place = (Millis::MIN, String::new(), i64::MIN + 1_000 + number as i64);
-    }
+    let mut passages: Vec<Passage> = Vec::new();
+    own.retain(|memory| {
+        let passage = passage(memory, passages.len());
+        let fits = budget.spend(passage.cost);
+        passages.extend(fits.then_some(passage));
+        fits
+    });
     Ok((passages, own))
 }
 
@@ -66,9 +60,10 @@ fn is_users(memory: &Memory) -> bool {
     !memory.is_damaged && (is_said || memory.provenance == Provenance::UserSaid)
 }
 
-fn passage(memory: &Memory) -> Passage {
+/// Returns the passage of a standing instruction. `number` instructions come before it.
+fn passage(memory: &Memory, number: usize) -> Passage {
     let line = fact_line(memory, PASSAGE);
-    let place = (Millis::MIN, String::new(), 0);
+    let place = (Millis::MIN, String::new(), i64::MIN + 1_000 + number as i64);
     Passage {
         part: Part::Facts,
         head: HEAD.to_owned(),

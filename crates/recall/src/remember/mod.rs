@@ -51,7 +51,8 @@ pub async fn remember(
 }
 
 /// Stores prepared memories, and then which earlier statements they correct. When this function returns, both are
-/// durable. Also returns the memories with the corrected statements. `on_batch` is called with the number of memories that are durable so far.
+/// durable. Also returns the memories with the corrected statements. `on_batch` is called with the number of memories that
+/// are durable so far.
 pub async fn save(
     store: &dyn Store,
     scope: &Scope,

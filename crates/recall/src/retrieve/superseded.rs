@@ -188,12 +188,10 @@ pub fn newest_first(mut ranked: Vec<Ranked>, texts: &NoteTexts) -> (Vec<Ranked>,
     }
     let mut pairs = Vec::new();
     for group in groups.iter().filter(|group| group.len() > 1) {
-        let mut ordered: Vec<Ranked> = group.iter().map(|number| ranked[places[*number]].clone()).collect();
-        ordered.sort_by_key(|each| Reverse((each.place.time, each.place.key)));
-        pairs.extend(ordered.windows(2).map(|pair| [pair[0].place.id.clone(), pair[1].place.id.clone()]));
-        for (number, each) in group.iter().zip(ordered) {
-            ranked[places[*number]] = each;
-        }
+        let own: Vec<usize> = group.iter().map(|number| places[*number]).collect();
+        exchange(&mut ranked, &own);
+        let id = |place: usize| ranked[place].place.id.clone();
+        pairs.extend(own.windows(2).map(|pair| [id(pair[0]), id(pair[1])]));
     }
     (ranked, pairs)
 }
@@ -211,12 +209,17 @@ pub fn latest_of_best(mut ranked: Vec<Ranked>) -> Vec<Ranked> {
     let places: Vec<usize> = (0..ranked.len().min(FIRST_PAGE))
         .filter(|place| is_told(&ranked[*place]) && ranked[*place].score >= EQUAL_SCORE * best)
         .collect();
+    exchange(&mut ranked, &places);
+    ranked
+}
+
+/// Lets the hits at `places`, which are in order, exchange their places, so that the newest comes first.
+fn exchange(ranked: &mut [Ranked], places: &[usize]) {
     let mut ordered: Vec<Ranked> = places.iter().map(|place| ranked[*place].clone()).collect();
     ordered.sort_by_key(|each| Reverse((each.place.time, each.place.ordinal, each.place.key)));
-    for (place, each) in places.into_iter().zip(ordered) {
-        ranked[place] = each;
+    for (place, each) in places.iter().zip(ordered) {
+        ranked[*place] = each;
     }
-    ranked
 }
 
 /// Returns whether nobody marked the memory or gave it an importance.

@@ -261,7 +261,7 @@ fn key(
     let parts = [
         env!("CARGO_PKG_VERSION").to_owned(),
         serde_json::to_string(args).expect("arguments are JSON"),
-        format!("{:?} {:?}", asked.scope, asked.filter.without),
+        format!("{:?} {:?}", asked.scope, asked.filter),
         format!("{} {:?}", asked.budget, caller.form()),
         format!("{:?}", engine.config().options),
         space.unwrap_or_default().to_owned(),

@@ -1,9 +1,12 @@
 //! A clock that is ten years ahead or behind removes nothing: what was hidden comes back when the clock is right again.
+//! A day that a question names is another one tomorrow.
 
 use std::sync::Arc;
 
 use serde_json::json;
 
+use crate::context::retrieve_context;
+use crate::memory::save_messages;
 use crate::operate::gc;
 use crate::stash::{export_stash, retrieve_stashed_context, stash_context};
 use tiro_base::memory::Millis;
@@ -79,6 +82,28 @@ async fn a_clock_ten_years_ahead_or_behind_removes_nothing() {
         engine.clock().now() < THEN + 3 * DAY && shown(&engine, &caller).await == 20,
         "the texts are found again"
     );
+}
+
+/// The answer of one day used to be given again on the next day, from the cache.
+#[tokio::test]
+async fn yesterday_is_another_day_tomorrow() {
+    let folder = tempfile::tempdir().unwrap();
+    let (engine, caller) = stashed(folder.path()).await;
+    let painted = |id: &str, text: &str, time: Millis| json!({"id": id, "role": "user", "text": text, "time": tiro_base::times::show_time(time)});
+    let messages = [
+        painted("1", "We painted the tug black.", THEN + DAY / 2),
+        painted("2", "We painted the barge green.", THEN + DAY + DAY / 2),
+    ];
+    let args = json!({"session_id": "s", "messages": messages});
+    save_messages::run(&engine, &caller, serde_json::from_value(args).unwrap()).await.unwrap();
+    for (days, seen, unseen) in [(1, "tug", "barge"), (2, "barge", "tug")] {
+        engine.clock().set(THEN + days * DAY + DAY / 2);
+        for _ in 0..2 {
+            let args = serde_json::from_value(json!({"query": "what did we paint yesterday"})).unwrap();
+            let text = retrieve_context::run(&engine, &caller, args).await.unwrap().text();
+            assert!(text.contains(seen) && !text.contains(unseen), "{days}: {text}");
+        }
+    }
 }
 
 #[tokio::test]
