@@ -5,15 +5,10 @@
 //! project. Material is quoted text, a pasted document, and what follows an introduction such as "shorten this:". The
 //! first sentence after an introduction is quoted together with the introduction, so that a reader sees what it is.
 
-use std::ops::Range;
-
-use tiro_text::blocks::{self, Block, Form, Kind, Sentence, blocks, pasted_from};
+use tiro_text::blocks::{self, Block, Form, Kind, Sentence, blocks, pasted_from, quotations};
 
 /// The last words of a sentence that announces material.
 const ANNOUNCE: [&str; 5] = ["this", "these", "below", "following", "here"];
-
-/// Quotation marks: the opening one and the closing one.
-const QUOTES: [(char, char); 5] = [('"', '"'), ('\'', '\''), ('“', '”'), ('«', '»'), ('„', '“')];
 
 /// Returns the sentences of the user in `message`, in order.
 pub(super) fn own_words(message: &str) -> Vec<Sentence> {
@@ -130,35 +125,6 @@ pub(super) fn is_prose(text: &str) -> bool {
     let words = text.split_whitespace().filter(|word| is_word(word)).count();
     let letters = text.chars().filter(|c| c.is_alphabetic() && !c.is_ascii()).count();
     begins && (words >= LEAST_WORDS || letters >= 2 * LEAST_WORDS)
-}
-
-/// Returns the ranges of text in quotation marks. A quotation ends within its paragraph. An apostrophe within a word is
-/// no quotation mark.
-fn quotations(message: &str) -> Vec<Range<usize>> {
-    let mut found = Vec::new();
-    let mut start = 0;
-    for paragraph in message.split("\n\n") {
-        let mut open: Option<(usize, char)> = None;
-        let mut before = ' ';
-        for (at, c) in paragraph.char_indices() {
-            let next = paragraph[at + c.len_utf8()..].chars().next().unwrap_or(' ');
-            let opens = !before.is_alphanumeric() && !next.is_whitespace();
-            let closes = !before.is_whitespace() && !next.is_alphanumeric();
-            match open {
-                Some((from, end)) if c == end && closes => {
-                    found.push(start + from..start + at + c.len_utf8());
-                    open = None;
-                }
-                None if opens => {
-                    open = QUOTES.iter().find(|(mark, _)| *mark == c).map(|(_, end)| (at, *end));
-                }
-                _ => {}
-            }
-            before = c;
-        }
-        start += paragraph.len() + 2;
-    }
-    found
 }
 
 #[cfg(test)]

@@ -143,6 +143,7 @@ fn is_trace(body: &str) -> bool {
         || body.starts_with("File \"")
         || body.starts_with("--> ")
         || body.starts_with("error[")
+        || body.starts_with("Traceback (most recent call last)")
 }
 
 /// Returns whether a line begins with the name of a task, such as `docs:lint:`, with a line and a column, such as

@@ -11,6 +11,7 @@ mod added;
 mod boilerplate;
 mod code;
 mod markdown;
+mod quotations;
 mod sentences;
 #[cfg(test)]
 mod tests;
@@ -19,6 +20,7 @@ use std::ops::Range;
 
 pub use added::{ADDED, has_calls, is_added, without_added};
 pub use boilerplate::is_boilerplate;
+pub use quotations::quotations;
 pub use sentences::{Form, Sentence, sentences};
 
 /// The kind of a block.

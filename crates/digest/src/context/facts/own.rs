@@ -5,7 +5,7 @@ use super::{Said, cues, stands};
 use crate::statements::replies;
 use std::ops::Range;
 use tiro_base::memory::Kind;
-use tiro_text::blocks::{self, Form, Sentence, blocks};
+use tiro_text::blocks::{self, Form, Sentence, blocks, quotations};
 
 /// The maximum number of bytes of a message that are read. Arbitrary: longer messages are mostly pasted files.
 const MOST_READ: usize = 16 * 1024;
@@ -23,10 +23,6 @@ const LONGEST_PROPOSAL: usize = 16;
 
 /// A reply with more words than this says more than yes. Arbitrary.
 const LONGEST_YES: usize = 8;
-
-/// Marks at the beginning and the end of a quotation.
-const QUOTES: [(char, char); 7] =
-    [('"', '"'), ('“', '”'), ('„', '“'), ('«', '»'), ('‹', '›'), ('「', '」'), ('\'', '\'')];
 
 /// Requests for work on a text. The text that such a message contains is not what its author says.
 const ON_TEXT: &str = "translate proofread paraphrase rephrase reword shorten";
@@ -104,31 +100,6 @@ fn read(message: &str) -> &str {
 fn sentences(message: &str) -> Vec<Sentence> {
     let said = blocks(message).into_iter().filter(blocks::Block::is_said);
     said.flat_map(|block| blocks::sentences(&block)).collect()
-}
-
-/// Returns the bytes of the quotations in a message.
-fn quotations(message: &str) -> Vec<Range<usize>> {
-    let mut found: Vec<Range<usize>> = Vec::new();
-    let mut before = ' ';
-    for (at, mark) in message.char_indices() {
-        let is_inside = found.last().is_some_and(|quotation| at < quotation.end);
-        let opens = !before.is_alphanumeric() && !is_inside;
-        if let Some((_, end)) = QUOTES.iter().find(|(start, _)| opens && *start == mark) {
-            let rest = &message[at + mark.len_utf8()..];
-            found.extend(closed(rest, *end).map(|length| at..at + mark.len_utf8() + length));
-        }
-        before = mark;
-    }
-    found
-}
-
-/// Returns the number of bytes up to the end of a quotation, with its mark `end`. `None` if the quotation has no end.
-fn closed(rest: &str, end: char) -> Option<usize> {
-    let closes = |at: &usize| {
-        let after = rest[at + end.len_utf8()..].chars().next();
-        *at > 0 && !after.is_some_and(char::is_alphanumeric)
-    };
-    rest.match_indices(end).map(|(at, _)| at).find(closes).map(|at| at + end.len_utf8())
 }
 
 /// Returns a part of a message without the quotations and the markup in it.
