@@ -325,3 +325,24 @@ fn without_controls(text: &str) -> String {
     }
     kept
 }
+
+/// Returns `text` in one line, cut to about `most` characters.
+pub(super) fn clip(text: &str, most: usize) -> String {
+    let mut line = String::new();
+    let mut left = most;
+    for word in text.split_whitespace() {
+        let gap = usize::from(!line.is_empty());
+        let letters = word.chars().take(left + 1).count();
+        if letters + gap > left {
+            let room = left.saturating_sub(gap + 1);
+            line.extend((gap == 1 && room > 0).then_some(' '));
+            line.extend(word.chars().take(room));
+            line.push('…');
+            break;
+        }
+        line.extend((gap == 1).then_some(' '));
+        line += word;
+        left -= letters + gap;
+    }
+    line
+}

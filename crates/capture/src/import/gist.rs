@@ -7,8 +7,9 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-use super::clean::{self, Private};
+use super::clean::{self, Private, clip};
 use super::fields::{Fields, items, string};
+use super::plans;
 
 /// The maximum number of characters of the arguments that are kept.
 const ASKED: usize = 300;
@@ -27,7 +28,7 @@ pub(super) const EXCERPT_OF_FILE: usize = 300;
 const PATHS: [&str; 5] = ["file_path", "notebook_path", "absolute_path", "filePath", "path"];
 
 /// The names of the arguments that describe a call best, the best first.
-const TELLING: [&str; 21] = [
+const TELLING: [&str; 22] = [
     "command",
     "cmd",
     "query",
@@ -42,6 +43,7 @@ const TELLING: [&str; 21] = [
     "glob",
     "skill",
     "subagent_type",
+    "subject",
     "description",
     "prompt",
     "instruction",
@@ -70,6 +72,8 @@ pub(super) enum Shape {
     Edit,
     /// Reads a file.
     Read,
+    /// Writes a to-do list.
+    List,
     /// Calls Tiro itself.
     Own,
     /// Anything else.
@@ -84,6 +88,8 @@ pub(super) struct Gist {
     pub(super) files: Vec<String>,
     /// The kind of the call.
     pub(super) shape: Shape,
+    /// A plan that the call shows to the user.
+    pub(super) plan: Option<String>,
 }
 
 /// Returns a shortened form of a call of `tool`, without private passages.
@@ -97,7 +103,16 @@ pub(super) fn gist(tool: &str, arguments: &Arguments<'_>, private: &mut Private)
         .filter(|name| **name != "path" || is_of_file(tool))
         .filter_map(|name| Some(private.strip(fields.filled(name)?).into_owned()))
         .collect();
-    let (asked, shape) = if let Some(patch) = patch(arguments, &fields) {
+    if let Some(list) = plans::to_do_list(&fields, private) {
+        return Gist { text: format!("{tool}: {list}"), files, shape: Shape::List, plan: None };
+    }
+    let plan = plans::plan(&fields, private);
+    let (asked, shape) = if let Some(task) = plans::task(&fields) {
+        (Some(task), Shape::List)
+    } else if plan.is_some() {
+        // The plan becomes a message of the model.
+        (None, Shape::Other)
+    } else if let Some(patch) = patch(arguments, &fields) {
         let patch = private.strip(patch);
         files = patched(&patch);
         (Some(format!("{}: {}", files.join(" "), patch_change(&patch))), Shape::Edit)
@@ -118,7 +133,7 @@ pub(super) fn gist(tool: &str, arguments: &Arguments<'_>, private: &mut Private)
     };
     let asked = clean::readable(Cow::Owned(asked.unwrap_or_default()));
     let text = clip(&format!("{tool}: {asked}"), ASKED);
-    Gist { text: text.trim_end_matches([':', ' ']).to_owned(), files, shape }
+    Gist { text: text.trim_end_matches([':', ' ']).to_owned(), files, shape, plan }
 }
 
 /// Returns whether the argument `path` of a tool names a file, not a folder to search.
@@ -305,27 +320,6 @@ fn patch_change(patch: &str) -> String {
         ),
         false => difference(side('-'), side('+')),
     }
-}
-
-/// Returns `text` in one line, cut to about `most` characters.
-fn clip(text: &str, most: usize) -> String {
-    let mut line = String::new();
-    let mut left = most;
-    for word in text.split_whitespace() {
-        let gap = usize::from(!line.is_empty());
-        let letters = word.chars().take(left + 1).count();
-        if letters + gap > left {
-            let room = left.saturating_sub(gap + 1);
-            line.extend((gap == 1 && room > 0).then_some(' '));
-            line.extend(word.chars().take(room));
-            line.push('…');
-            break;
-        }
-        line.extend((gap == 1).then_some(' '));
-        line += word;
-        left -= letters + gap;
-    }
-    line
 }
 
 /// Returns the output if it has at most `most` characters. Otherwise returns its beginning and its end, about `most`

@@ -13,6 +13,7 @@ mod formats;
 mod gist;
 pub mod git;
 pub mod messages;
+mod plans;
 mod session;
 mod shell;
 pub mod specstory;

@@ -258,7 +258,11 @@ impl Session {
             self.seen.insert(id);
             return self.skip("asking Tiro");
         }
-        let Gist { text, files, shape } = gist::gist(tool, arguments, &mut private);
+        let Gist { text, files, shape, plan } = gist::gist(tool, arguments, &mut private);
+        if let Some(text) = plan {
+            let key = format!("plan:{id}");
+            self.emit(self.at, TranscriptEntry { key, role: Role::Assistant, text, ..context.clone() });
+        }
         let written = evidence::written(arguments, &files, shape);
         let command = evidence::command(arguments);
         let entry = TranscriptEntry {
@@ -330,11 +334,11 @@ impl Session {
             Outcome::Failed => "failed",
             Outcome::Unknown => "answered",
         };
-        // The output of a successful edit only repeats the file, and Tiro's answers consist of stored memories. So
-        // neither is kept.
+        // The output of a successful edit only repeats the file, that of a to-do list says nothing, and Tiro's answers
+        // consist of stored memories. So none of them is kept.
         let shown = match open.shape {
             Shape::Own => None,
-            Shape::Edit if outcome != Outcome::Failed => None,
+            Shape::Edit | Shape::List if outcome != Outcome::Failed => None,
             Shape::Read if outcome != Outcome::Failed => Some(gist::EXCERPT_OF_FILE),
             _ => Some(gist::EXCERPT),
         };

@@ -1,9 +1,32 @@
-//! Recognises a user's conversation with an assistant, and the last part of an assistant's answer.
+//! Recognises a user's conversation with an assistant, the last part of an assistant's answer, and what the assistant
+//! takes back.
 
 use super::Source;
 use crate::tuning::summaries;
 use tiro_base::memory::Role;
 use tiro_text::blocks::{Kind, blocks, has_calls};
+
+/// The beginnings of sentences in which an assistant takes back what it said.
+const RETRACTS: [&str; 18] = [
+    "i was wrong",
+    "i was mistaken",
+    "that was not it",
+    "that wasn't it",
+    "that was wrong",
+    "i stand corrected",
+    "i made a mistake",
+    "i misread",
+    "i misunderstood",
+    "i apologize",
+    "i'm sorry",
+    "sorry",
+    "apologies",
+    "my mistake",
+    "my apologies",
+    "you're right",
+    "you're absolutely right",
+    "you are right",
+];
 
 /// Returns whether the sources are a user's conversation with an assistant. The assistant's answers are long, or
 /// several in a row, or use tools. In any other conversation, all speakers count alike.
@@ -35,4 +58,12 @@ pub(super) fn last_part(answer: &str) -> usize {
         blocks(answer).into_iter().filter(|block| block.kind == Kind::Tool).map(|block| block.range.end);
     let line = answer.trim_end().rfind("\n---\n").map(|at| at + 5);
     calls.chain(line).max().unwrap_or(0)
+}
+
+/// Returns whether an assistant takes back in a sentence what it said before.
+pub(super) fn retracts(sentence: &str) -> bool {
+    let text = sentence.to_lowercase().replace('’', "'");
+    RETRACTS
+        .iter()
+        .any(|start| text.strip_prefix(start).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric)))
 }

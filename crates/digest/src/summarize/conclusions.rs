@@ -28,24 +28,6 @@ const JUDGES: &str = "success successful successfully proper properly correct co
     comprehensive excellent complete completed completely completion maintainable best fully significant progress \
     better consistent consistency resolved works working";
 
-/// The beginnings of sentences in which an assistant takes back what it said.
-const RETRACTS: [&str; 14] = [
-    "i was wrong",
-    "i was mistaken",
-    "i made a mistake",
-    "i misread",
-    "i misunderstood",
-    "i apologize",
-    "i'm sorry",
-    "sorry",
-    "apologies",
-    "my mistake",
-    "my apologies",
-    "you're right",
-    "you're absolutely right",
-    "you are right",
-];
-
 /// A conclusion has at least this many words that are not common. Arbitrary.
 const LEAST_WORDS: usize = 3;
 
@@ -62,17 +44,11 @@ pub(super) fn concludes(sentence: &Sentence) -> bool {
         && sentence.words.len() >= LEAST_WORDS
         && text.starts_with(|c: char| c.is_alphanumeric() || c == '/' || c == '"')
         && !text.ends_with('!')
+        // A sentence that was cut within brackets.
+        && text.matches('(').count() == text.matches(')').count()
         && !has(LEANS, first)
         && !first.ends_with("ing")
         && !verbs_of_requests().any(|verb| verb == *first)
         && (!sentence.is_item || first.ends_with("ed"))
         && !words.iter().any(|word| is_modal(word) || has(JUDGES, word) || has(POINTS, word))
-}
-
-/// Returns whether an assistant takes back in a sentence what it said before.
-pub(super) fn retracts(sentence: &str) -> bool {
-    let text = sentence.to_lowercase().replace('’', "'");
-    RETRACTS
-        .iter()
-        .any(|start| text.strip_prefix(start).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric)))
 }

@@ -2,7 +2,7 @@
 //! outcome.
 
 use super::Source;
-use super::conclusions::retracts;
+use super::assisted::retracts;
 use super::reading::{Reading, Sentence};
 use super::specificity::specificity;
 use crate::statements::replies::{accepts, rejects};

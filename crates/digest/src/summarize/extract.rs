@@ -5,6 +5,7 @@
 //! (`talk.rs`). If nothing can be quoted, the summary describes the content instead.
 
 use super::account::account;
+use super::account::to_do::open_line;
 use super::assisted::is_assisted;
 use super::exchanges::exchanges;
 use super::reading::Reading;
@@ -44,6 +45,32 @@ pub fn extract(
     }
     summary.unread = reading.unread;
     summary
+}
+
+/// The open items of a to-do list may take at most this share of the tokens of a summary. Arbitrary.
+const OPEN_SHARE: usize = 3;
+
+/// Like [`extract`], for sources that reach to the end of a conversation: the summary ends with what is open in the to-do
+/// list.
+pub fn extract_to_the_end(
+    sources: &[Source<'_>],
+    level: Level,
+    max_tokens: usize,
+    focus: &str,
+    count: &dyn Fn(&str) -> usize,
+) -> Summary {
+    let open = open_line(sources, max_tokens / OPEN_SHARE, count);
+    if let Some((line, ordinal)) = open {
+        let mut summary = extract(sources, level, max_tokens.saturating_sub(count(&line)), focus, count);
+        if !summary.text.is_empty() && count(&format!("{}{line}", summary.text)) <= max_tokens {
+            summary.text += &line;
+            summary.cited.push(ordinal);
+            summary.cited.sort_unstable();
+            summary.cited.dedup();
+            return summary;
+        }
+    }
+    extract(sources, level, max_tokens, focus, count)
 }
 
 /// Returns a description of sources in which no sentence can be quoted: the numbers of messages, tool calls and blocks

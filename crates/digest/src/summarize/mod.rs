@@ -31,8 +31,9 @@ use std::ops::Range;
 use crate::tuning::summaries;
 use tiro_base::memory::{Level, Millis, Role};
 
+pub use account::to_do::OPEN;
 pub use commit::{Commit, commit_by_model, commit_request};
-pub use extract::{NO_SENTENCE, extract};
+pub use extract::{NO_SENTENCE, extract, extract_to_the_end};
 pub use model::{SHOWN_AGAIN, Wish, WrittenSummary, by_model, requests};
 pub use quality::{Verdict, cite, judge, quality};
 pub use title::title;

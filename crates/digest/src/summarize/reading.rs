@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::assisted::{is_assisted, last_part};
+use super::assisted::{is_assisted, last_part, retracts};
 use super::own_words::own_words;
 use super::word_keys::{self, words};
 use super::{Corrected, Source};
@@ -120,6 +120,7 @@ impl Reading {
                 }
             }
         }
+        reading.drop_taken_back(sources);
         let all = reading.sentences.len() as f64;
         for word in &mut reading.words {
             let rare = (1.0 + all / f64::from(word.sentences.max(1))).ln().sqrt();
@@ -192,6 +193,22 @@ impl Reading {
                     is_last: range.start >= last_part,
                 });
             }
+        }
+    }
+
+    /// Makes the sentences of a message of the assistant worth nothing if the assistant takes them back in its next message.
+    fn drop_taken_back(&mut self, sources: &[Source<'_>]) {
+        let answers: Vec<usize> =
+            (0..sources.len()).filter(|place| sources[*place].role == Role::Assistant).collect();
+        let takes_back: HashSet<usize> = (self.sentences.iter())
+            .filter(|sentence| retracts(&sentence.text))
+            .map(|sentence| sentence.source)
+            .collect();
+        let is_taken_back = |pair: &&[usize]| takes_back.contains(&pair[1]);
+        let taken_back: HashSet<usize> =
+            answers.windows(2).filter(is_taken_back).map(|pair| pair[0]).collect();
+        for sentence in self.sentences.iter_mut().filter(|each| taken_back.contains(&each.source)) {
+            sentence.worth = 0.0;
         }
     }
 

@@ -193,6 +193,25 @@ fn work_with_an_agent_at_every_level() {
 }
 
 #[test]
+fn what_the_assistant_takes_back_is_left_out_of_a_short_talk() {
+    let said = [
+        (Role::User, "The import is slow, why?"),
+        (Role::Assistant, "The root cause is the connection pool, which has only one connection."),
+        (Role::User, "Are you sure? The pool has 20 connections."),
+        (
+            Role::Assistant,
+            "That was not it: the pool is fine. The time is spent in DNS lookups, 900 ms each.",
+        ),
+    ];
+    let sources: Vec<Source<'_>> = (0..)
+        .zip(said)
+        .map(|(ordinal, (role, text))| Source { ordinal, speaker: "", role, time: 0, text, corrected: &[] })
+        .collect();
+    let summary = extract(&sources, Level::Standard, 60, "", &|text| text.split_whitespace().count()).text;
+    assert!(summary.contains("DNS lookups") && !summary.contains("root cause"), "{summary}");
+}
+
+#[test]
 fn a_corrected_sentence_is_marked_and_gives_way() {
     let said = [
         ("user", "The limit of the API is 40 requests."),

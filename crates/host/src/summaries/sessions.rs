@@ -253,7 +253,7 @@ fn in_short(texts: &[(MessageRow, String)]) -> (String, String) {
     let most = summarize::length(Level::Standard, tokens);
     let corrected = corrections(texts);
     let sources = messages::corrected(texts, &corrected);
-    let text = summarize::extract(&sources, Level::Standard, most, "", &messages::count).text;
+    let text = summarize::extract_to_the_end(&sources, Level::Standard, most, "", &messages::count).text;
     (summarize::title(&sources), messages::without_damaged(text, texts))
 }
 

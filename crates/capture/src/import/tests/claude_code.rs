@@ -395,6 +395,35 @@ fn repeats_of_a_call_have_one_fingerprint() {
 }
 
 #[test]
+fn a_to_do_list_stays_a_list_and_a_plan_is_a_message() {
+    let todos = json!({"todos": [
+        {"content": "Write the parser", "status": "completed", "activeForm": "Writing"},
+        {"content": "Test  it", "status": "in_progress", "activeForm": "Testing"},
+        {"content": "Ship it", "status": "pending", "activeForm": "Shipping"}]});
+    assert_eq!(
+        called("TodoWrite", todos, json!("Todos have been modified successfully.")),
+        "TodoWrite: 1 of 3 done\n[x] Write the parser\n[>] Test it\n[ ] Ship it\nok"
+    );
+    // Files or questions with a status are no list.
+    let other = json!({"files": [{"status": "ok", "path": "a"}], "query": "where"});
+    assert!(called("look", other, json!("here")).starts_with("look: where"));
+    let plan = json!({"plan": "# Plan\n\n1. Write the parser.\n2. Test it."});
+    let lines = [call("t1", "ExitPlanMode", plan), result("t1", json!("User has approved your plan."))];
+    assert_eq!(
+        texts(&lines),
+        [
+            "Assistant: # Plan\n\n1. Write the parser.\n2. Test it.",
+            "Tool: ExitPlanMode\nok:\nUser has approved your plan."
+        ]
+    );
+    let task = json!({"subject": "Fix login", "description": "The form fails", "activeForm": "Fixing"});
+    let created = called("TaskCreate", task, json!("Task #1 created successfully: Fix login"));
+    assert!(created.starts_with("TaskCreate: Fix login · The form fails\nok"), "{created}");
+    let done = called("TaskUpdate", json!({"taskId": "1", "status": "completed"}), json!("Updated task #1"));
+    assert!(done.starts_with("TaskUpdate: 1 · completed\n"), "{done}");
+}
+
+#[test]
 fn a_generated_transcript_is_read_whole() {
     let made = super::generate::claude_code(3, 1 << 20);
     assert_eq!(made.bytes, super::generate::claude_code(3, 1 << 20).bytes);

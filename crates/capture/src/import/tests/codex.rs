@@ -221,6 +221,17 @@ fn a_compaction_leaves_one_summary() {
 }
 
 #[test]
+fn a_plan_of_steps_is_a_to_do_list() {
+    let plan = r#"{"explanation":"so","plan":[{"step":"Read the code","status":"completed"},{"step":"Fix it","status":"pending"}]}"#;
+    let call = json!({"type": "function_call", "name": "update_plan", "call_id": "c", "arguments": plan});
+    let output = json!({"type": "function_call_output", "call_id": "c", "output": "Plan updated"});
+    assert_eq!(
+        called(call, output).text,
+        "update_plan: 1 of 2 done\n[x] Read the code\n[ ] Fix it\nanswered"
+    );
+}
+
+#[test]
 fn a_fork_and_a_sub_agent_name_where_they_come_from() {
     let mut fork = meta("s2");
     fork["payload"]["forked_from_id"] = json!("s1");

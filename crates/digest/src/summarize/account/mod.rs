@@ -7,9 +7,11 @@
 mod choose;
 mod read;
 mod render;
+pub(super) mod to_do;
 
 use super::exchanges::Exchange;
 use super::reading::Reading;
+
 use super::{Source, Summary};
 use read::Account;
 use tiro_base::memory::Level;

@@ -188,7 +188,7 @@ async fn extracted(wanted: &Wanted, texts: Arc<Vec<(MessageRow, String)>>) -> Re
     blocking(move || {
         let corrected = corrections(&texts);
         let sources = messages::corrected(&texts, &corrected);
-        let mut summary = summarize::extract(&sources, level, most, &focus, &count);
+        let mut summary = summarize::extract_to_the_end(&sources, level, most, &focus, &count);
         let mut notices = Vec::new();
         if summary.unread > 0 {
             notices.push(format!(
