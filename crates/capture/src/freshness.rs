@@ -1,18 +1,22 @@
-//! Finds out whether the commit or file that a memory refers to has changed since the memory was made.
+//! Finds out whether the commit, the file or the code that a memory refers to has changed since the memory was made.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::tuning::FRESHNESS_PATIENCE;
+use crate::tuning::{FRESHNESS_PATIENCE, NAMES_PATIENCE};
 use tiro_base::error::Result;
-use tiro_git::{Reach, Repository, Sha};
+use tiro_git::{Fate, Reach, Repository, Sha};
 use tiro_intake::{Freshness, Gone, Standing, Subject};
+use tiro_text::words::CodeNames;
+
+/// The maximum number of names of code that a standing has. Arbitrary: a line of text.
+const MOST_NAMES: usize = 5;
 
 /// Returns the standing of each of `subjects`, in their order.
 ///
 /// This function reads git objects, which blocks, so `subjects` should contain at most the hits of one answer. It stops
-/// reading after [`FRESHNESS_PATIENCE`]. The next call continues.
+/// reading after [`FRESHNESS_PATIENCE`] and [`NAMES_PATIENCE`]. The next call continues.
 pub fn standing(repository: &Repository, subjects: &[Subject]) -> Vec<Standing> {
     let Ok(head) = repository.head() else { return vec![Standing::UNKNOWN; subjects.len()] };
     let Some(head) = head.commit else { return vec![Standing::CURRENT; subjects.len()] };
@@ -45,10 +49,19 @@ pub fn standing(repository: &Repository, subjects: &[Subject]) -> Vec<Standing> 
             .insert(sha, if repository.contains(&sha) { CommitPlace::Object } else { CommitPlace::Nowhere });
     }
     let of = |subject: &Subject| one(repository, &head, subject, &places);
-    subjects
+    let mut standings: Vec<Standing> = subjects
         .iter()
         .map(|subject| if Instant::now() < until { of(subject) } else { Standing::UNKNOWN })
-        .collect()
+        .collect();
+    // Names of code take more time, so they come last.
+    let until = Instant::now() + NAMES_PATIENCE;
+    for (subject, standing) in subjects.iter().zip(&mut standings) {
+        if standing.freshness == Freshness::Current && !subject.names.is_empty() {
+            *standing =
+                Standing { reached: standing.reached.take(), ..named(repository, &head, subject, until) };
+        }
+    }
+    standings
 }
 
 /// The places where a commit can be found, the best place first.
@@ -67,31 +80,69 @@ fn made_at(subject: &Subject) -> impl Iterator<Item = Sha> {
     subject.made_at.iter().filter_map(|sha| sha.parse().ok())
 }
 
+/// Returns the standing of a subject, apart from the code that it names.
 fn one(
     repository: &Repository,
     head: &Sha,
     subject: &Subject,
     places: &HashMap<Sha, CommitPlace>,
 ) -> Standing {
+    if let (Some(path), Some(blob)) = (&subject.path, &subject.blob) {
+        return Standing::only(match repository.blob_at(head, path) {
+            Ok(Some(now)) if now.to_string() == *blob => Freshness::Current,
+            Ok(Some(_)) => Freshness::FileChanged,
+            Ok(None) => Freshness::Gone,
+            Err(_) => Freshness::Unknown,
+        });
+    }
     let Some(first) = made_at(subject).next() else { return Standing::CURRENT };
     let best = made_at(subject).filter_map(|sha| Some((*places.get(&sha)?, sha))).min();
     let Some((place, sha)) = best else { return Standing::UNKNOWN };
-    let gone = |gone| Standing { freshness: Freshness::CommitGone, reached: None, gone: Some(gone) };
+    let gone = |gone| Standing { gone: Some(gone), ..Standing::only(Freshness::CommitGone) };
     match place {
         CommitPlace::Head => {
-            let freshness = match file_changed(repository, head, &first, subject.path.as_deref()) {
-                Ok(true) => Freshness::FileChanged,
-                Ok(false) => Freshness::Current,
-                Err(_) => Freshness::Unknown,
+            let standing = match file_changed(repository, head, &first, subject.path.as_deref()) {
+                Ok(true) => Standing::only(Freshness::FileChanged),
+                Ok(false) => Standing::CURRENT,
+                Err(_) => Standing::UNKNOWN,
             };
-            Standing { freshness, reached: Some(sha.to_string()), gone: None }
+            Standing { reached: Some(sha.to_string()), ..standing }
         }
         CommitPlace::Unknown => Standing::UNKNOWN,
-        CommitPlace::Branch => Standing { freshness: Freshness::OtherBranch, reached: None, gone: None },
+        CommitPlace::Branch => Standing::only(Freshness::OtherBranch),
         CommitPlace::Reflog => gone(Gone::InReflog),
         CommitPlace::Object => gone(Gone::Unnamed),
         CommitPlace::Nowhere => gone(Gone::Removed),
     }
+}
+
+/// Returns what became of the files and identifiers that the subject names. What is gone counts more than what changed.
+/// Without a commit, the subject is compared with the commits around its time.
+fn named(repository: &Repository, head: &Sha, subject: &Subject, until: Instant) -> Standing {
+    let CodeNames { files, identifiers } = &subject.names;
+    let then = made_at(subject).next();
+    let Some(around) = repository.around(head, then.as_ref(), subject.time / 1000, until) else {
+        return Standing::UNKNOWN;
+    };
+    let Ok((of_files, of_identifiers)) = repository.fates(around, head, files, identifiers, until) else {
+        return Standing::UNKNOWN;
+    };
+    let names = || files.iter().zip(&of_files).chain(identifiers.iter().zip(&of_identifiers));
+    let with =
+        |fate| names().filter(|(_, own)| **own == fate).map(|(name, _)| name.clone()).collect::<Vec<_>>();
+    for (fate, freshness) in [(Fate::Gone, Freshness::Gone), (Fate::Changed, Freshness::FileChanged)] {
+        let mut names = with(fate);
+        if !names.is_empty() {
+            let more = names.len().saturating_sub(MOST_NAMES);
+            names.truncate(MOST_NAMES);
+            names.extend((more > 0).then(|| format!("{more} more")));
+            return Standing { names, ..Standing::only(freshness) };
+        }
+    }
+    if of_files.iter().chain(&of_identifiers).any(|fate| *fate == Fate::Unknown) {
+        return Standing::UNKNOWN;
+    }
+    Standing::CURRENT
 }
 
 /// Returns whether the file differs between two commits. Errors if git can't read one of them.
@@ -107,7 +158,40 @@ mod tests {
     use tiro_git::testing::Fixture;
 
     fn at(sha: Sha) -> Subject {
-        Subject { made_at: vec![sha.to_string()], path: None }
+        Subject {
+            made_at: vec![sha.to_string()],
+            path: None,
+            blob: None,
+            names: CodeNames::default(),
+            time: 0,
+        }
+    }
+
+    #[test]
+    fn a_note_names_code_that_changed_or_is_gone() {
+        let fixture = Fixture::new();
+        fixture.write("src/retry.rs", "fn retry_call() {}\n");
+        fixture.write("src/pool.rs", "fn acquire_one() {}\n");
+        let first = fixture.commit_all("first");
+        fixture.write("src/retry.rs", "fn retry_call() { again() }\n");
+        fixture.commit_all("what the notes describe");
+        fixture.write("src/retry.rs", "fn attempt() {}\n");
+        fixture.commit_all("third");
+        let repository = fixture.repository();
+        let of = |made_at: Option<Sha>, text: &str| {
+            let made_at: Vec<String> = made_at.iter().map(ToString::to_string).collect();
+            let time = 1000 * i64::from(u32::MAX);
+            let subject = Subject { made_at, path: None, blob: None, names: CodeNames::of(text), time };
+            let Standing { freshness, names, .. } = standing(&repository, &[subject]).remove(0);
+            (freshness, names.join(" "))
+        };
+        let gone = "Use `retry_call` of src/retry.rs, not `acquire_one`.";
+        assert_eq!(of(Some(first), gone), (Freshness::Gone, "retry_call".to_owned()));
+        let changed = "Retries are in retry.rs, pools in src/pool.rs.";
+        assert_eq!(of(Some(first), changed), (Freshness::FileChanged, "retry.rs".to_owned()));
+        assert_eq!(of(Some(first), "Pools are in src/pool.rs."), (Freshness::Current, String::new()));
+        // A note of a later time is compared with the last commit.
+        assert_eq!(of(None, gone), (Freshness::Current, String::new()));
     }
 
     /// Makes a history of `count` commits on `main`, every tenth of which merges two commits on a side branch, and

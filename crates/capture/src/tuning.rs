@@ -16,6 +16,10 @@ use tiro_base::memory::Millis;
 /// `a_page_of_hits_takes_milliseconds`.
 pub const FRESHNESS_PATIENCE: Duration = Duration::from_millis(400);
 
+/// How long one answer may read git to find out what became of the code that its notes name; the next answer continues.
+/// Arbitrary: about 60 MB of source code.
+pub const NAMES_PATIENCE: Duration = Duration::from_millis(300);
+
 /// A day in milliseconds.
 pub const DAY: Millis = 24 * 60 * 60 * 1000;
 

@@ -34,6 +34,7 @@ mod objects;
 mod reflog;
 mod repository;
 mod sha;
+mod trees;
 mod walk;
 
 #[doc(hidden)]
@@ -52,4 +53,6 @@ pub use mailmap::Mailmap;
 pub use reflog::{Action, Reflog};
 pub use repository::{Discovered, Repository, Tip, Tips};
 pub use sha::Sha;
+pub use trees::files::TreeFile;
+pub use trees::named::{Around, Fate};
 pub use walk::{History, KnownCommit, Listed, Stop};

@@ -8,8 +8,9 @@ use super::commit;
 use super::discover::refs::{self, Packed};
 use super::discover::{self, Location, Trust};
 use super::graph::Graph;
-use super::objects::Objects;
+use super::objects::{Handle, Objects};
 use super::sha::Sha;
+use super::trees::words::Words;
 use tiro_base::error::{Context, Error, Kind, Result};
 
 /// The branch and the commit that are checked out.
@@ -71,6 +72,8 @@ pub struct Repository {
     pub(super) graph: Mutex<Graph>,
     /// The references that were read.
     pub(super) refs: Mutex<KeptRefs>,
+    /// The words of the commit that was last compared with an earlier one.
+    pub(super) words: Mutex<Option<Words>>,
 }
 
 /// The commits that references and reflogs named when they were last read.
@@ -153,6 +156,7 @@ impl Repository {
             packed: Packed::default(),
             graph: Mutex::default(),
             refs: Mutex::default(),
+            words: Mutex::default(),
         }
     }
 
@@ -246,27 +250,35 @@ impl Repository {
     ///
     /// [`Kind::Git`] if the commit or a tree on the way cannot be read.
     pub fn blob_at(&self, commit: &Sha, path: &str) -> Result<Option<Sha>> {
-        let failed = |fault: String| {
-            Error::new(Kind::Git, format!("cannot look up `{path}` in commit `{commit}`: {fault}"))
-        };
-        let mut objects = self.objects.handle();
-        let mut buffer = Vec::new();
-        let mut at = commit::read(&mut objects, commit, &mut buffer).map_err(failed)?.tree;
-        let mut parts = path.split('/').peekable();
-        while let Some(part) = parts.next() {
-            if at.is_empty_tree() {
-                return Ok(None);
-            }
-            let read = objects.read(&at, gix::objs::Kind::Tree, TREE_LIMIT, &mut buffer);
-            read.map_err(|fault| failed(fault.to_string()))?;
-            let entries = gix::objs::TreeRefIter::from_bytes(&buffer, gix::hash::Kind::Sha1);
-            let entry = entries.map_while(std::result::Result::ok).find(|entry| entry.filename == part);
-            match entry {
-                None => return Ok(None),
-                Some(entry) if parts.peek().is_some() == entry.mode.is_tree() => at = entry.oid.to_owned(),
-                Some(_) => return Ok(None),
-            }
-        }
-        Ok(Some(Sha::from(at.as_ref())))
+        look_up(&mut self.objects.handle(), &mut Vec::new(), commit, path)
     }
+}
+
+/// Returns the blob at `path` in `commit`, or `None` if there is no such file. Errors as [`Repository::blob_at`] does.
+pub(super) fn look_up(
+    objects: &mut Handle,
+    buffer: &mut Vec<u8>,
+    commit: &Sha,
+    path: &str,
+) -> Result<Option<Sha>> {
+    let failed = |fault: String| {
+        Error::new(Kind::Git, format!("cannot look up `{path}` in commit `{commit}`: {fault}"))
+    };
+    let mut at = commit::read(objects, commit, buffer).map_err(failed)?.tree;
+    let mut parts = path.split('/').peekable();
+    while let Some(part) = parts.next() {
+        if at.is_empty_tree() {
+            return Ok(None);
+        }
+        let read = objects.read(&at, gix::objs::Kind::Tree, TREE_LIMIT, buffer);
+        read.map_err(|fault| failed(fault.to_string()))?;
+        let entries = gix::objs::TreeRefIter::from_bytes(buffer, gix::hash::Kind::Sha1);
+        let entry = entries.map_while(std::result::Result::ok).find(|entry| entry.filename == part);
+        match entry {
+            None => return Ok(None),
+            Some(entry) if parts.peek().is_some() == entry.mode.is_tree() => at = entry.oid.to_owned(),
+            Some(_) => return Ok(None),
+        }
+    }
+    Ok(Some(Sha::from(at.as_ref())))
 }

@@ -12,12 +12,13 @@ use crate::project::{SeenProject, WritableProject};
 use crate::summaries::sessions as summaries;
 use tiro_base::error::Result;
 use tiro_base::file::path_of;
+use tiro_base::humanize::counted;
 use tiro_base::scope::ProjectId;
 use tiro_capture::clients::Client;
 use tiro_capture::follow::catch_up::{self, unfollowed};
 use tiro_capture::follow::link::WorkTrees;
 use tiro_capture::follow::sessions::Keep;
-use tiro_capture::follow::{commits, graph, pointer, sessions};
+use tiro_capture::follow::{commits, documents, graph, pointer, sessions};
 use tiro_capture::sources::{Sources, root_of};
 use tiro_intake::{Capture, ReadIntake, Standing, Subject};
 use tiro_recall::store_intake::StoreIntake;
@@ -59,6 +60,13 @@ impl Capture for OwnFiles<'_> {
         };
         let sources = project.sources(caller.machine(engine));
         graph::standing(&sources, &project.read_intake(engine.clock()), subjects).await
+    }
+
+    async fn checked_out(&self) -> Option<String> {
+        let project = self.caller.project(self.engine).await.ok()?;
+        let repository = project.sources(self.caller.machine(self.engine)).repository?;
+        let head = tokio::task::spawn_blocking(move || repository.head().ok()?.commit);
+        head.await.ok()?.map(|sha| sha.to_string())
     }
 }
 
@@ -141,8 +149,19 @@ pub async fn import_commits(
     commits::repository(&project.sources(caller.machine(engine)))?;
     let project = caller.begin_project(engine).await?;
     let (sources, intake) = sides(engine, caller, &project);
-    let imported = commits::import((&sources, &intake), args, progress).await?;
-    tell(engine, imported.imported);
+    let mut imported = commits::import((&sources, &intake), args, progress).await?;
+    let documents = documents::follow((&sources, &intake), None).await?;
+    imported.documents = documents.stored;
+    if documents.is_unfinished {
+        imported.notices.push(
+            "the documents of the repository could not be read in time: run the command again".to_owned(),
+        );
+    }
+    if documents.left_out > 0 {
+        let left_out = counted(documents.left_out, "document is", "documents are");
+        imported.notices.push(format!("{left_out} left out, since there are too many"));
+    }
+    tell(engine, imported.imported + imported.documents);
     pointer::point(&sources, &intake).await?;
     Ok(imported)
 }

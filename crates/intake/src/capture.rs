@@ -2,7 +2,8 @@
 
 use async_trait::async_trait;
 
-use tiro_base::memory::{Kind, Memory};
+use tiro_base::memory::{Group, Kind, Memory, Millis};
+use tiro_text::words::CodeNames;
 
 /// The side that has the files of a project: its transcripts, its repository, and the references that hooks left. A
 /// capture is asked for news before a question is answered, and for the freshness of the hits in the answer.
@@ -16,6 +17,9 @@ pub trait Capture: Send + Sync {
     /// Returns the standing of each subject, in the order of `subjects`. A standing is unknown if there is no time to
     /// find it out.
     async fn standing(&self, subjects: Vec<Subject>) -> Vec<Standing>;
+
+    /// Returns the id of the commit that is checked out, on which the standings depend; `None` if there is none.
+    async fn checked_out(&self) -> Option<String>;
 }
 
 /// Whether the commit or file that a memory refers to is still as it was when the memory was made.
@@ -29,6 +33,8 @@ pub enum Freshness {
     OtherBranch,
     /// The commit is on no branch.
     CommitGone,
+    /// A file or an identifier that the memory names is not in the code any more.
+    Gone,
     /// Reading git took too long, or failed.
     Unknown,
 }
@@ -63,18 +69,25 @@ impl Freshness {
             Freshness::FileChanged => "file_changed",
             Freshness::OtherBranch => "other_branch",
             Freshness::CommitGone => "commit_gone",
+            Freshness::Gone => "gone",
             Freshness::Unknown => "unknown",
         }
     }
 }
 
-/// The commits and the file that a memory refers to.
+/// The commits, the file and the names of code that a memory refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subject {
     /// For a commit, its ids. For any other memory, the id of the commit that was checked out when the memory was made.
     pub made_at: Vec<String>,
     /// The file.
     pub path: Option<String>,
+    /// The id of the content that `path` had; for a document.
+    pub blob: Option<String>,
+    /// The files and identifiers that a note names.
+    pub names: CodeNames,
+    /// When the memory was made.
+    pub time: Millis,
 }
 
 impl Subject {
@@ -82,7 +95,13 @@ impl Subject {
     pub fn of(memory: &Memory, commit_ids: &[String]) -> Subject {
         let is_commit = memory.kind == Kind::Commit;
         let shas = if is_commit { commit_ids } else { memory.head_sha.as_slice() };
-        Subject { made_at: shas.to_vec(), path: memory.path.clone().filter(|_| !is_commit) }
+        let names = match memory.kind.group() {
+            Group::Note => CodeNames::of(&memory.text),
+            _ => CodeNames::default(),
+        };
+        let path = memory.path.clone().filter(|_| !is_commit);
+        let blob = memory.source_id.clone().filter(|_| memory.kind == Kind::Document);
+        Subject { made_at: shas.to_vec(), path, blob, names, time: memory.time }
     }
 }
 
@@ -95,12 +114,19 @@ pub struct Standing {
     pub reached: Option<String>,
     /// The place where git keeps a commit that is on no branch.
     pub gone: Option<Gone>,
+    /// The named files and identifiers because of which the memory is not current.
+    pub names: Vec<String>,
 }
 
 impl Standing {
-    /// The standing of a subject without commits.
-    pub const CURRENT: Standing = Standing { freshness: Freshness::Current, reached: None, gone: None };
+    /// The standing of a subject that names neither commits nor code.
+    pub const CURRENT: Standing = Standing::only(Freshness::Current);
 
     /// The standing of a subject if git could not be read, or could not be read in time.
-    pub const UNKNOWN: Standing = Standing { freshness: Freshness::Unknown, reached: None, gone: None };
+    pub const UNKNOWN: Standing = Standing::only(Freshness::Unknown);
+
+    /// Returns a standing of which nothing more is known than `freshness`.
+    pub const fn only(freshness: Freshness) -> Standing {
+        Standing { freshness, reached: None, gone: None, names: Vec::new() }
+    }
 }

@@ -176,7 +176,10 @@ fn heading(page: &Page, place: usize, hit: &Hit) -> Vec<Span> {
             line.extend(author.into_iter().flat_map(|name| [plain(" by "), Span::new(Style::Name, name)]));
         }
         (None, "message") => line.push(Span::new(Style::Name, hit.speaker.as_deref().unwrap_or("?"))),
-        (None, kind) => line.push(Span::new(Style::Strong, kind)),
+        (None, kind) => {
+            line.push(Span::new(Style::Strong, kind));
+            line.extend(hit.path.iter().flat_map(|path| [plain(" "), Span::new(Style::Name, path)]));
+        }
     }
     if let Some(session) = &hit.session_id {
         line.extend([plain(" in "), Span::new(Style::Strong, session)]);
@@ -185,17 +188,7 @@ fn heading(page: &Page, place: usize, hit: &Hit) -> Vec<Span> {
     if hit.scope.is_some() {
         line.push(Span::new(Style::Faint, " · all projects"));
     }
-    let standing = match hit.freshness.as_str() {
-        "file_changed" => Some("the file changed since"),
-        "other_branch" => Some("on another branch"),
-        "commit_gone" => Some(match hit.gone.as_deref() {
-            Some("in_reflog") => "commit gone from all branches; the reflog still has it",
-            Some("unnamed") => "commit gone from all branches and reflogs",
-            _ => "commit gone",
-        }),
-        "unknown" => Some("not compared with git yet"),
-        _ => None,
-    };
+    let standing = hit.stale();
     line.extend(standing.map(|standing| Span::new(Style::Warning, format!(" · {standing}"))));
     line.extend([Span::new(Style::Faint, " · "), Span::new(Style::Id, &hit.id)]);
     line

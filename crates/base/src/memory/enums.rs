@@ -61,6 +61,8 @@ words! {
         TaskState = "task_state",
         /// The findings of an inquiry.
         Research = "research",
+        /// A document of the repository: instructions for agents, or the record of a decision.
+        Document = "document",
     }
 }
 
@@ -109,6 +111,8 @@ words! {
         Note = "note",
         /// Messages.
         Message = "message",
+        /// Documents of the repository.
+        Document = "document",
         /// Code, files, logs and output. A search includes them only if its filter asks for them.
         Artifact = "artifact",
     }
@@ -174,6 +178,7 @@ impl Kind {
             Kind::Commit => Group::Commit,
             Kind::Fact | Kind::Decision | Kind::Research | Kind::TaskState => Group::Note,
             Kind::Message => Group::Message,
+            Kind::Document => Group::Document,
             Kind::CodeBlock | Kind::FileContent | Kind::ErrorLog | Kind::DebugOutput => Group::Artifact,
         }
     }

@@ -18,7 +18,7 @@ use crate::follow::link::{self, WorkTrees};
 use crate::follow::reading::Importer;
 use crate::follow::sessions::Imported;
 use crate::follow::share::{self, FoundBy};
-use crate::follow::{commits, graph, pointer};
+use crate::follow::{commits, documents, graph, pointer};
 use crate::sources::Sources;
 use crate::spool::{Spool, Taken};
 use tiro_base::error::{Error, Kind, Result, partial};
@@ -312,11 +312,13 @@ impl CatchUp<'_> {
         if output.is_unfinished {
             self.followed.notices.push(LATE.to_owned());
         }
+        let documents = documents::follow((sources, intake), Some(until)).await?;
+        self.followed.imported += documents.stored;
         let is_named = authors::follow(sources, intake, Some(until)).await?;
         if !is_named {
             self.followed.notices.push(NAMES_LATE.to_owned());
         }
-        Ok(output.left_out == 0 && !output.is_unfinished && is_named)
+        Ok(output.left_out == 0 && !output.is_unfinished && is_named && !documents.is_unfinished)
     }
 
     /// Reads the transcripts that are named by the references from hooks. Stops if this process has to wait too long

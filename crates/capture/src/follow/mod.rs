@@ -8,6 +8,7 @@
 pub mod catch_up;
 pub mod commits;
 pub mod cursor;
+pub mod documents;
 pub mod graph;
 pub mod history;
 mod in_time;

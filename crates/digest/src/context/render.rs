@@ -5,7 +5,7 @@
 //! feed, so that the cost of several lines is exactly the sum of their costs. This also holds within a JSON string,
 //! which some clients give to a model in place of the text.
 
-use tiro_base::envelope::{name, quoted};
+use tiro_base::envelope::{self, name, quoted};
 use tiro_text::tokens;
 
 /// Returns the line that names a session and a day, under which messages follow.
@@ -33,6 +33,17 @@ pub fn session_summary(text: &str) -> String {
 /// Returns the line of a fact or another memory, with its kind, its source and its text.
 pub fn fact(kind: &str, source: &str, text: &str) -> String {
     format!("[{kind} {}] {}\n", name(source), after_frame(text))
+}
+
+/// Returns the mark of a note that names code which is gone, or which changed, since the note was made. `names` has the
+/// files and identifiers.
+pub fn stale(is_gone: bool, names: &[String]) -> String {
+    let shown = envelope::names(names);
+    match (is_gone, names.len()) {
+        (false, _) => format!("{shown} changed since"),
+        (true, 1) => format!("{shown} is gone from the code"),
+        (true, _) => format!("{shown} are gone from the code"),
+    }
 }
 
 /// Returns how many tokens a line costs in the text of an answer.

@@ -78,6 +78,11 @@ impl Deadline {
         Deadline(Instant::now() + COMMIT_TIME)
     }
 
+    /// Returns a deadline at a given time.
+    pub fn at(time: Instant) -> Deadline {
+        Deadline(time)
+    }
+
     /// Returns whether the time for the commit is over.
     pub fn is_over(&self) -> bool {
         Instant::now() >= self.0

@@ -6,6 +6,7 @@
 //! original still exists. A directory is identified by the bytes of its canonical path. `/` and the home directory
 //! are never projects, because they would contain everything.
 
+mod documents;
 mod open;
 
 use std::path::{Path, PathBuf};

@@ -63,6 +63,8 @@ const AUTHORS: Migration =
     Migration { sql: include_str!("../../migrations/0014_authors.sql"), min_reader: 1, min_writer: 1 };
 const CORRECTIONS: Migration =
     Migration { sql: include_str!("../../migrations/0015_corrections.sql"), min_reader: 1, min_writer: 1 };
+const DOCUMENTS: Migration =
+    Migration { sql: include_str!("../../migrations/0016_documents.sql"), min_reader: 16, min_writer: 16 };
 /// The same migrations for `owner.db`, beginning with [`SESSIONS`]. In `owner.db`, the versions of these migrations are
 /// higher, because they come after the migration [`REGISTRY`].
 const OWNER_SESSIONS: Migration = Migration { min_reader: 2, min_writer: 2, ..SESSIONS };
@@ -107,6 +109,7 @@ fn migrations(flavour: Flavour) -> &'static [Migration] {
             ROW_SUMS,
             AUTHORS,
             CORRECTIONS,
+            DOCUMENTS,
         ],
         Flavour::Owner => &[
             MEMORIES,

@@ -11,6 +11,7 @@
 //! stems are never stemmed again, and no ordinary text contains them.
 
 mod bigrams;
+mod code_names;
 mod identifiers;
 mod language;
 pub mod query;
@@ -18,6 +19,7 @@ pub mod query;
 use crate::tuning::EXACT_FACTOR;
 
 pub use bigrams::{Script, is_cjk, pairs, scripts};
+pub use code_names::CodeNames;
 pub use identifiers::{exact, exact_forms, identifiers};
 pub use language::Language;
 

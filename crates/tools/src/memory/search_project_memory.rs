@@ -8,14 +8,13 @@ use serde::Deserialize;
 use crate::common;
 use crate::common::beginning_in_bytes;
 use crate::memory::behind;
-use crate::memory::hits::{self, Behind, Frame, Page, Ranking, ScoreParts, SupersededBy};
+use crate::memory::hits::{self, Behind, Frame, Page, Ranking, ScoreParts, SupersededBy, sentences};
 use crate::memory::show;
 use crate::stash::hidden_segments::given_and_over;
 use tiro_base::envelope;
 use tiro_base::error::{Error, Result, partial, quoted};
 use tiro_base::filter::Filter;
-use tiro_base::humanize::counted;
-use tiro_base::memory::{Kind, MemoryId, Millis, Provenance, marked};
+use tiro_base::memory::{Kind, Millis, Provenance, marked};
 use tiro_base::scope::{Scope, SessionId, Sessions};
 use tiro_base::times;
 use tiro_host::ask;
@@ -29,8 +28,9 @@ use tiro_recall::retrieve::answering::{BEST, Verdict};
 use tiro_recall::retrieve::rank::{Parts, Ranked, Weights};
 use tiro_recall::retrieve::{self, SearchResult, Timings};
 use tiro_redact::Redactor;
-use tiro_store::{About, ReadStore, ShownMemory, Sizes, Superseded};
+use tiro_store::{About, ReadStore, ShownMemory, Superseded};
 use tiro_text::chunk::excerpt::Shown;
+use tiro_text::words::CodeNames;
 
 pub use crate::memory::hits::{Hit, Output};
 
@@ -50,9 +50,6 @@ const LONGEST_TITLE: usize = 60;
 
 /// The longest part of a superseded sentence that a hit quotes, in bytes. Arbitrary: a line.
 const LONGEST_STATEMENT: usize = 100;
-
-/// The maximum number of pairs of notes about the same thing that an answer names. Arbitrary.
-const MOST_ALIKE: usize = 3;
 
 /// The smallest budget, in tokens: enough for the envelope and one short hit.
 const LEAST_TOKENS: usize = 100;
@@ -123,6 +120,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     notices.extend(missing_sessions(&project, &scope).await?);
     let mut found = retrieve::search(&places, &encoders, query, &filter, &Weights::default()).await?;
     hide_expired(engine, &project, &filter, &mut found.ranked).await?;
+    project.keep_current_documents(&mut found.ranked).await?;
     notices.append(&mut found.notices);
     if found.ranked.is_empty() && project.store.is_empty(&project.scope).await? {
         notices.insert(0, common::nothing_yet(engine, &project).await?);
@@ -133,16 +131,15 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     // With a cursor, the caller asks for hits in full, whatever they are about. The cursor 0 leads to the first page.
     let is_first = args.cursor.is_none() && !partial::any(&notices);
     let denial = verdict.notice().filter(|_| is_first);
-    let subjects = shown.iter().map(|(_, shown, _)| Subject::of(&shown.memory, &shown.commit_ids)).collect();
-    let standing = caller.capture(engine).standing(subjects).await;
+    let standing = caller.capture(engine).standing(shown.iter().map(subject).collect()).await;
     let question = behind::Question { query, encoders: &encoders };
     let behind = behind::conversations(&project, question, &shown, &found.ranked, &mut notices).await?;
     let searched = match denial {
-        Some(_) => Some(searched(&project, &covered, args.kinds.as_deref()).await?),
+        Some(_) => Some(sentences::searched(&project, &covered, args.kinds.as_deref()).await?),
         None => None,
     };
     notices.splice(0..0, denial.map(str::to_owned));
-    notices.extend(alike(&found.alike, &shown));
+    notices.extend(sentences::alike(&found.alike, shown.iter().map(|(_, shown, _)| &shown.memory)));
     let titles = titles(&project, shown.iter().map(|(_, shown, _)| shown.memory.session.as_ref())).await?;
     let ranks: Vec<usize> = shown.iter().filter_map(|(ranked, ..)| rank_of(&page, ranked)).collect();
     let hits = shown.into_iter().zip(ranks).zip(shares).zip(standing).zip(behind);
@@ -182,6 +179,13 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
 /// A memory that was found, with its place in the ranking, and its scope, `project` or `owner`.
 type Found<'r> = (&'r Ranked, ShownMemory, &'static str);
 
+/// Returns what is compared with git to tell whether the memory is current. The owner's notes are about no project in
+/// particular.
+fn subject((ranked, shown, _): &Found<'_>) -> Subject {
+    let subject = Subject::of(&shown.memory, &shown.commit_ids);
+    if ranked.store == 0 { subject } else { Subject { names: CodeNames::default(), ..subject } }
+}
+
 /// Reads the memories of a page, in the order of the ranking. Each comes with its scope, `project` or `owner`.
 async fn read_shown<'r>(places: &[(&dyn ReadStore, &Scope)], page: &[&'r Ranked]) -> Result<Vec<Found<'r>>> {
     let mut shown: Vec<Found<'r>> = Vec::with_capacity(page.len());
@@ -219,28 +223,6 @@ async fn judged<'r>(
     shown.retain(|(ranked, ..)| rank_of(page, ranked).is_some());
     shares.truncate(shown.len());
     Ok((shown, shares, verdict))
-}
-
-/// Returns what was searched: the kinds and sessions to which the search is limited, or how much the project remembers.
-async fn searched(project: &OpenProject, covered: &[String], kinds: Option<&[String]>) -> Result<String> {
-    let kinds = kinds.filter(|kinds| !kinds.is_empty());
-    let kinds = kinds.map(|kinds| format!("memories of the kind {}", envelope::names(kinds)));
-    let is_all = covered == ["all"];
-    let sessions = (!is_all).then(|| match covered.len() {
-        1 => format!("session {}", envelope::names(covered)),
-        count => format!("{count} sessions"),
-    });
-    if is_all && kinds.is_none() {
-        let Sizes { commits, messages, notes, sessions, .. } = project.store.sizes(&project.scope).await?;
-        return Ok(format!(
-            "{}, {} and {} in {}",
-            counted(messages, "message", "messages"),
-            counted(commits, "commit", "commits"),
-            counted(notes, "note", "notes"),
-            counted(sessions, "session", "sessions"),
-        ));
-    }
-    Ok(kinds.into_iter().chain(sessions).collect::<Vec<_>>().join(" in "))
 }
 
 /// Returns the title of each session at its first occurrence. Returns `None` for later occurrences, and for a session
@@ -343,21 +325,6 @@ fn superseded_by(superseded: &Superseded, text: &str) -> SupersededBy {
     }
 }
 
-/// Returns a notice for each pair of notes about the same thing that is among the hits, the newer first.
-fn alike(pairs: &[[MemoryId; 2]], hits: &[(&Ranked, ShownMemory, &'static str)]) -> Vec<String> {
-    let named = |id: &MemoryId| {
-        let memory = hits.iter().map(|(_, shown, _)| &shown.memory).find(|memory| memory.id == *id)?;
-        Some(format!("`{id}` ({})", times::minute(memory.time)))
-    };
-    let pair = |[newer, older]: &[MemoryId; 2]| {
-        let (newer, older) = (named(newer)?, named(older)?);
-        Some(format!(
-            "{newer} and {older} are about the same thing; where they disagree, the first is the later one"
-        ))
-    };
-    pairs.iter().filter_map(pair).take(MOST_ALIKE).collect()
-}
-
 /// Returns the hit for `ranked`. `rank` is its place on the page.
 fn hit(
     (rank, ranked, parts): (usize, &Ranked, Parts),
@@ -375,7 +342,7 @@ fn hit(
     let piece = memory.text.get(chunk.start..chunk.end).unwrap_or_default();
     let about = Shown::of_memory(&memory);
     let open = |line: String| line.trim_end().strip_suffix(']').map(str::to_owned).unwrap_or(line);
-    let nameless = Shown { role: None, speaker: None, session: None, branch: None, ..about };
+    let nameless = Shown { role: None, speaker: None, session: None, branch: None, path: None, ..about };
     let (head, bare_head) = (open(about.line()), open(nameless.line()));
     let is_machine = matches!(memory.provenance, Provenance::ModelSaid | Provenance::ToolOutput);
     let provenance = is_machine.then(|| memory.provenance.as_str());
@@ -411,10 +378,12 @@ fn hit(
         session_id: memory.session.as_ref().map(|session| shown(session.as_str())),
         title: None,
         speaker: behind::speaker(&memory),
+        path: memory.path.as_deref().filter(|_| memory.kind == Kind::Document).map(shown),
         branch: memory.branch.as_deref().map(shown),
         source_id: memory.source_id.as_deref().map(shown),
         time: times::show_time(memory.time),
         freshness: standing.freshness.as_str().to_owned(),
+        stale_names: standing.names.iter().map(|name| shown(name)).collect(),
         gone: standing.gone.map(|gone| gone.as_str().to_owned()),
         superseded: None,
         ranking: Some(ranking),

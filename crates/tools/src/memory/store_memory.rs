@@ -259,9 +259,10 @@ fn draft(args: &Args, text: String, now: i64, redactor: &Redactor) -> Result<Dra
     common::whole("text", &text)?;
     let kind = args.kind.as_deref().map_or(Ok(Kind::Fact), |word| common::kind("type", word));
     let kind = kind.map_err(|error| error.hint(TYPES))?;
-    if matches!(kind, Kind::Message | Kind::Commit | Kind::Conversation) {
-        return Err(Error::bad_input(format!("`type` can't be {kind}"))
-            .hint("messages are saved with save_messages, commits are imported with `tiro import git`"));
+    if matches!(kind, Kind::Message | Kind::Commit | Kind::Document | Kind::Conversation) {
+        return Err(Error::bad_input(format!("`type` can't be {kind}")).hint(
+            "messages are saved with save_messages, commits and documents are imported with `tiro import git`",
+        ));
     }
     common::importance(args.importance)?;
     let session: Option<SessionId> =

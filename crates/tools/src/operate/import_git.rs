@@ -30,6 +30,8 @@ pub struct Args {
 pub struct Output {
     /// Commits stored by this call.
     pub imported: usize,
+    /// Documents of the repository stored now: instructions for agents and records of decisions.
+    pub documents: usize,
     /// Commits that were stored before, under this id or as the same change under another id.
     pub already_stored: usize,
     /// Commits that were forgotten before and stay forgotten.
@@ -70,6 +72,7 @@ pub async fn run(
     let imported = own_files::import_commits(engine, caller, args, &mut progress).await?;
     let mut output = Output {
         imported: imported.imported,
+        documents: imported.documents,
         already_stored: imported.already_stored,
         forgotten: imported.forgotten,
         left_out: imported.left_out,
@@ -107,6 +110,12 @@ pub fn text(output: &Output) -> String {
         text += &format!(", {}", counted(output.forgotten, one, several));
     }
     text.push('.');
+    if output.documents > 0 {
+        let documents = counted(output.documents, "document", "documents");
+        text += &format!(
+            "\nImported {documents} of the repository: instructions for agents and records of decisions."
+        );
+    }
     if output.ignored > 0 {
         let one = "commit was left out: it changes";
         let several = "commits were left out: they change";

@@ -50,6 +50,8 @@ pub struct Args {
 pub struct Imported {
     /// Commits stored by this call.
     pub imported: usize,
+    /// Documents of the repository stored by this call.
+    pub documents: usize,
     /// Commits that were stored before, either under the same id, or under another id if they make the same change.
     pub already_stored: usize,
     /// Commits that were forgotten before and stay forgotten.

@@ -6,6 +6,7 @@ use serde::Serialize;
 use crate::common::beginning_in_bytes;
 use crate::memory::linked;
 use tiro_base::envelope;
+use tiro_digest::context::render;
 
 /// The maximum number of bytes of a hit's text in a single line. Arbitrary: about twenty words.
 const LINE: usize = 120;
@@ -37,13 +38,19 @@ pub struct Hit {
     /// The speaker of a message or the author of a commit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub speaker: Option<String>,
+    /// The file of a document.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
     /// The branch it was made on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
     /// When it was made, RFC 3339.
     pub time: String,
-    /// current, file_changed, other_branch, commit_gone or unknown.
+    /// current, file_changed, gone, other_branch, commit_gone or unknown.
     pub freshness: String,
+    /// The files and identifiers named by the text that changed or are gone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stale_names: Vec<String>,
     /// The memory that replaced it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub superseded: Option<SupersededBy>,
@@ -188,11 +195,32 @@ impl Hit {
         if let Some(superseded) = &self.superseded {
             text += &format!("[{}]\n", superseded.sentence());
         }
-        text += stale_line(self);
+        text += &self.stale().map(|stale| format!("[{stale}]\n")).unwrap_or_default();
         if let Some(behind) = &self.behind {
             text += &behind.lines(self.conversations.len());
         }
         text
+    }
+
+    /// Returns how the hit's commit, or the code that it names, has changed since the memory was made; `None` if nothing
+    /// changed.
+    pub fn stale(&self) -> Option<String> {
+        let stale = match self.freshness.as_str() {
+            "file_changed" | "gone" if !self.stale_names.is_empty() => {
+                return Some(render::stale(self.freshness == "gone", &self.stale_names));
+            }
+            "file_changed" => "the file changed since",
+            "gone" => "the file is gone",
+            "other_branch" => "on another branch",
+            "commit_gone" => match self.gone.as_deref() {
+                Some("in_reflog") => "commit gone from all branches; the reflog still has it",
+                Some("unnamed") => "commit gone from all branches and reflogs",
+                _ => "commit gone",
+            },
+            "unknown" => "not compared with git yet",
+            _ => return None,
+        };
+        Some(stale.to_owned())
     }
 
     /// Returns the hit as a single line: its kind, id, date and speaker, and the beginning of its text.
@@ -224,13 +252,23 @@ impl Hit {
             }
             return true;
         }
+        if !self.stale_names.is_empty() {
+            self.stale_names.clear();
+            return true;
+        }
         if !self.conversations.is_empty() {
             self.conversations.clear();
             self.confidences.clear();
             return true;
         }
-        let names =
-            [&mut self.source_id, &mut self.session_id, &mut self.title, &mut self.speaker, &mut self.branch];
+        let names = [
+            &mut self.source_id,
+            &mut self.session_id,
+            &mut self.title,
+            &mut self.speaker,
+            &mut self.path,
+            &mut self.branch,
+        ];
         let had = names.into_iter().map(Option::take).filter(Option::is_some).count() > 0;
         had && {
             self.frame.head.clone_from(&self.frame.bare_head);
@@ -268,21 +306,5 @@ impl Behind {
             lines += &format!("[{open} {speaker}]\n{}\n", envelope::quoted(text.trim()));
         }
         lines
-    }
-}
-
-/// Returns the line that says how the hit's commit or file has changed since the memory was made. The line is empty if
-/// nothing changed.
-fn stale_line(hit: &Hit) -> &'static str {
-    match hit.freshness.as_str() {
-        "file_changed" => "[the file changed since]\n",
-        "other_branch" => "[on another branch]\n",
-        "commit_gone" => match hit.gone.as_deref() {
-            Some("in_reflog") => "[commit gone from all branches; the reflog still has it]\n",
-            Some("unnamed") => "[commit gone from all branches and reflogs]\n",
-            _ => "[commit gone]\n",
-        },
-        "unknown" => "[not compared with git yet]\n",
-        _ => "",
     }
 }

@@ -6,6 +6,7 @@
 //! estimated from the sum of their tokens. Then the tokens of the whole answer are counted.
 
 mod hit;
+pub mod sentences;
 
 use std::collections::HashMap;
 
