@@ -273,7 +273,7 @@ fn embedder() -> Option<Embedder> {
 
 #[test]
 fn questions_about_this_repository_find_the_functions_that_answer() {
-    assert!(recall(&repository(), None) >= 0.6);
+    assert!(recall(&repository(), None) >= 0.55);
 }
 
 #[test]

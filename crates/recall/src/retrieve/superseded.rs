@@ -22,8 +22,15 @@ const EXAMINED: usize = 60;
 /// The number of the best notes whose texts are compared with each other. Arbitrary: more than one page shows.
 const COMPARED_NOTES: usize = 20;
 
-/// Two hits answer a question equally well if the lower score is at least this share of the higher one. Arbitrary.
+/// Two hits answer a question equally well if the lower score is at least this share of the higher one. Arbitrary. Used if
+/// their meaning is not known.
 const EQUAL_SCORE: f64 = 0.8;
+
+/// Two hits of which the meaning is known answer a question equally well if the lower score is at least the first share of the
+/// higher one, and the nearness of the meaning at least the second share of that of the nearest hit. A score alone says
+/// less: words around a hit raise it. Measured by `evals updates` on chats of a user with an assistant: with 0.8 and 0,
+/// the newest value comes before older ones for 65% of the questions.
+const EQUAL_MEANING: (f64, f64) = (0.55, 0.6);
 
 /// If two notes begin with the same word, a smaller share is enough. Arbitrary.
 const EQUAL_SUBJECT_SCORE: f64 = 0.5;
@@ -204,10 +211,20 @@ pub fn latest_of_best(mut ranked: Vec<Ranked>) -> Vec<Ranked> {
         // What somebody marked stays where its mark puts it.
         (is_users || each.place.kind.group() == Group::Note) && is_unmarked(each)
     };
-    let best =
-        ranked.iter().filter(|each| is_told(each)).map(|each| each.score).fold(f64::MIN_POSITIVE, f64::max);
+    let best = |value: &dyn Fn(&Ranked) -> f64| {
+        ranked.iter().filter(|each| is_told(each)).map(value).fold(f64::MIN_POSITIVE, f64::max)
+    };
+    let (score, nearness) = (best(&|each| each.score), best(&|each| each.parts.semantic));
+    let is_known = ranked.iter().any(|each| each.cosine.is_some());
+    let is_equal = |each: &Ranked| match is_known {
+        true => {
+            let (of_score, of_nearness) = EQUAL_MEANING;
+            each.score >= of_score * score && each.parts.semantic >= of_nearness * nearness
+        }
+        false => each.score >= EQUAL_SCORE * score,
+    };
     let places: Vec<usize> = (0..ranked.len().min(FIRST_PAGE))
-        .filter(|place| is_told(&ranked[*place]) && ranked[*place].score >= EQUAL_SCORE * best)
+        .filter(|place| is_told(&ranked[*place]) && is_equal(&ranked[*place]))
         .collect();
     exchange(&mut ranked, &places);
     ranked
@@ -342,6 +359,25 @@ mod tests {
         assert_eq!(order, [4, 7, 9, 8, 1]);
         let id = |number: i64| MemoryId::derive(Kind::Message, None, &number.to_string());
         assert_eq!(pairs, [[id(7), id(1)]]);
+    }
+
+    #[test]
+    fn of_messages_that_answer_equally_well_the_newest_comes_first() {
+        let told = |(number, score, semantic, cosine): (i64, f64, f64, Option<f64>)| {
+            let mut ranked = Ranked { score, cosine, ..ranked(number) };
+            ranked.place.role = Some(Role::User);
+            ranked.parts.semantic = semantic;
+            ranked
+        };
+        let order = |hits: &[(i64, f64, f64, Option<f64>)]| {
+            let ordered = latest_of_best(hits.iter().copied().map(told).collect());
+            ordered.iter().map(|each| each.place.key.in_store()).collect::<Vec<_>>()
+        };
+        let near = Some(0.5);
+        // 9 has a good score only because of the words around it, and 8 is weak.
+        let hits = [(2, 1.0, 0.6, near), (9, 0.9, 0.1, near), (4, 0.7, 0.5, near), (8, 0.4, 0.5, near)];
+        assert_eq!(order(&hits), [4, 9, 2, 8]);
+        assert_eq!(order(&[(2, 1.0, 0.0, None), (4, 0.7, 0.0, None), (3, 0.8, 0.0, None)]), [3, 4, 2]);
     }
 
     #[test]
