@@ -81,3 +81,4 @@ mod tokens_in_names;
 #[cfg(unix)]
 mod unwritable;
 mod worth;
+mod written;

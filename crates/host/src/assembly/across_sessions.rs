@@ -12,10 +12,11 @@ use std::collections::{HashMap, HashSet};
 use crate::assembly::filling::Filling;
 use crate::assembly::order::{Conversation, Lane, Weighed, conversation, is_event, lane, order, weigh};
 use crate::assembly::passages::{
-    Chosen, Part, Passage, Room, SMALL_FRAME, Shown, cost, fact_line, remembered,
+    Chosen, Part, Passage, Room, SMALL_FRAME, Shown, cost, document_line, fact_line, remembered,
 };
 use crate::assembly::quote::{self, quote};
 use crate::assembly::repeats::Repeats;
+use crate::assembly::replies::{add_last_replies, add_questions, is_short_answer};
 use crate::assembly::standing::standing;
 use crate::assembly::whole_sessions::{latest, summarise};
 use crate::assembly::{ContextRequest, IncludeLevel};
@@ -23,11 +24,14 @@ use crate::engine::Engine;
 use crate::project::OpenProject;
 use tiro_base::error::{Result, partial};
 use tiro_base::filter::Filter;
-use tiro_base::memory::{Kind, Memory, MemoryKey, Millis, marked};
+use tiro_base::memory::{Kind, Memory, MemoryKey, Millis, Role, marked};
 use tiro_base::scope::{Scope, SessionId, Sessions};
 use tiro_base::times::day;
 use tiro_digest::context::render;
-use tiro_digest::tuning::contexts::{self, LEAST_RELEVANCE, PASSAGE, SHOWN_WHOLE};
+use tiro_digest::tuning::contexts::{
+    self, LEAST_RELEVANCE, LONGEST_WHOLE, PASSAGE, SHOWN_WHOLE, SURE_RELEVANCE, SURE_SCORE, SURE_SHARE,
+    WHOLE_MESSAGE,
+};
 use tiro_digest::tuning::summaries::ACROSS_TOKENS;
 use tiro_embed::Encoders;
 use tiro_recall::retrieve::answering::{BEST, Verdict};
@@ -45,13 +49,11 @@ const KINDS: &[Kind] = &[
     Kind::Decision,
     Kind::Research,
     Kind::TaskState,
+    Kind::Document,
 ];
 
 /// The number of hits that are read at once. Arbitrary: a small context shows about as many.
 const BATCH: usize = 32;
-
-/// A message with fewer words than this is shown with the message before it. Arbitrary: "Yes, the second one."
-const FEW_WORDS: usize = 6;
 
 /// The number of hits that a context without an answer shows. Arbitrary: enough to see what is near.
 const NEAREST: usize = 3;
@@ -88,20 +90,18 @@ pub async fn choose(
     let filter = Filter { kinds: Some(KINDS.to_vec()), ..asked.filter.clone() };
     let mut found =
         retrieve::search(&places, encoders, &asked.query, &filter, &Weights::of_context()).await?;
+    project.keep_current_documents(&mut found.ranked).await?;
     chosen.notices.append(&mut found.notices);
     chosen.pending = pending(&places, found.pending).await?;
     let sessions = weigh(&found.ranked);
     let events = cues::asks_for_order(&asked.query);
     let is_broad = events || cues::asks_for_overview(&asked.query);
     let room = if is_broad { Room::EVENT } else { Room::USUAL };
-    let is_asked = |hit: &Ranked| match (asked.level, lane(hit.place.kind)) {
-        (IncludeLevel::Summary, Lane::Said) => hit.place.kind != Kind::Message,
-        (IncludeLevel::Summary | IncludeLevel::Full, Lane::Summaries) => false,
-        _ => !events || is_event(hit),
-    };
-    let asked_for = found.ranked.iter().filter(|hit| is_asked(hit)).cloned().collect();
+    let is_wanted = |hit: &&Ranked| is_of_level(hit, asked.level) && (!events || is_event(hit));
+    let asked_for: Vec<Ranked> = found.ranked.iter().filter(is_wanted).cloned().collect();
     let share = engine.config().options.summary_ratio * contexts::SUMMARIES_ACROSS;
-    let mut order = order(asked_for, &sessions, room, share, least_relevance(asked));
+    let ordered = |least: f64| order(asked_for.clone(), &sessions, room, share, least);
+    let mut order = ordered(least_relevance(asked, 0.0));
     // The hits that show whether anything answers the question, and the hits that are probably shown, are read
     // together.
     let best = found.ranked.iter().take(BEST);
@@ -109,11 +109,15 @@ pub async fn choose(
     let mut known: HashSet<(usize, MemoryKey)> = HashSet::new();
     first.retain(|hit| known.insert((hit.store, hit.place.key)));
     let first = read(&places, first).await?;
-    let denial = verdict(project, &found, &first).await?.notice().filter(|_| !partial::any(&chosen.notices));
-    if let Some(notice) = denial {
+    let Judged { verdict, sure, mut meant } = judged(project, &found, &first).await?;
+    if let Some(notice) = verdict.notice().filter(|_| !partial::any(&chosen.notices)) {
         chosen.notices.insert(0, notice.to_owned());
         chosen.live = nearest(&first, &sessions, room);
         return Ok(chosen);
+    }
+    if sure > 0.0 {
+        order = ordered(least_relevance(asked, sure));
+        meant.retain(|memory| order.iter().any(|hit| hit.store == 0 && hit.place.key == memory.key));
     }
     let mut filling = Filling::new(asked.budget - SMALL_FRAME);
     let mut repeats = Repeats::default();
@@ -127,7 +131,7 @@ pub async fn choose(
     }
     let listed = match cues::asks_for_sessions(&asked.query) {
         Some(count) => latest(project, asked, count, &mut filling, &mut chosen).await?,
-        None => HashSet::new(),
+        None => HashMap::new(),
     };
     if asked.level == IncludeLevel::Summary {
         summarise(project, asked, &found.ranked, &sessions, &mut filling, &mut chosen).await?;
@@ -135,25 +139,45 @@ pub async fn choose(
     let known: HashSet<MemoryKey> = order.iter().map(|hit| hit.place.key).collect();
     let top = order.iter().map(|hit| hit.score).fold(f64::MIN_POSITIVE, f64::max);
     let few = engine.config().options.summarization_threshold;
-    let relevant = Relevant { sessions: &sessions, listed: &listed, few };
+    let relevant = Relevant { sessions: &sessions, listed: &listed, few, best: SHOWN_WHOLE * top };
     let (cut, answers) =
         show(&places, (order, first), relevant, repeats, room, &mut filling, &mut chosen).await?;
-    if !answers.is_empty() && !filling.is_full() && !asked.filter.has_range() && !events {
-        let keys = answers.iter().map(|answer| answer.key).collect();
-        let (mut questions, _) = project.store.beside(&asked.scope, keys, None).await?;
-        questions.retain(|memory| !known.contains(&memory.key));
-        questions.retain(|memory| answers.iter().any(|answer| is_right_before(memory, answer)));
-        add_questions(&questions, room, &mut filling, &mut chosen);
+    if !asked.filter.has_range() && !events {
+        add_last_replies(project, asked, &meant, &mut filling, &mut chosen).await?;
+        add_questions(project, asked, &answers, &known, room, &mut filling, &mut chosen).await?;
     }
-    let is_best = |hit: &Hit| hit.ranked.score >= SHOWN_WHOLE * top;
-    let cut = cut.into_iter().filter(|(_, hit)| is_best(hit));
+    let is_whole = |hit: &Hit| {
+        hit.ranked.score >= SHOWN_WHOLE * top
+            && (hit.memory.kind == Kind::Commit || hit.memory.tokens <= LONGEST_WHOLE)
+    };
+    let cut = cut.into_iter().filter(|(_, hit)| is_whole(hit));
+    show_whole(cut, &sessions, &mut filling, &mut chosen);
+    Ok(chosen)
+}
+
+/// Replaces passages that show only a part of a message by the whole message, as long as there is room. Each hit comes
+/// with the index of its passage.
+fn show_whole(
+    cut: impl Iterator<Item = (usize, Hit)>,
+    sessions: &HashMap<Conversation, Weighed>,
+    filling: &mut Filling,
+    chosen: &mut Chosen,
+) {
     let whole = Room { whole: usize::MAX, part: usize::MAX, answer: usize::MAX };
     for (place, hit) in cut {
-        if let Some(whole) = passage(&hit, &sessions, whole, usize::MAX).filter(|_| !filling.is_full()) {
-            filling.extend(&mut chosen, place, whole);
+        if let Some(whole) = passage(&hit, sessions, whole, usize::MAX).filter(|_| !filling.is_full()) {
+            filling.extend(chosen, place, whole);
         }
     }
-    Ok(chosen)
+}
+
+/// Returns whether a context of this level of detail shows the hit.
+fn is_of_level(hit: &Ranked, level: IncludeLevel) -> bool {
+    match (level, lane(hit.place.kind)) {
+        (IncludeLevel::Summary, Lane::Said) => hit.place.kind != Kind::Message,
+        (IncludeLevel::Summary | IncludeLevel::Full, Lane::Summaries) => false,
+        _ => true,
+    }
 }
 
 /// Returns how many chunks have no embedding yet. This is `known` if it is given, otherwise the stores are asked.
@@ -167,20 +191,52 @@ pub async fn pending(places: &[(&dyn ReadStore, &Scope)], known: Option<usize>) 
     Ok(pending)
 }
 
-/// Returns the share of the best score below which a hit is left out. A question about a time, or about everything, asks
-/// for all of it.
-fn least_relevance(asked: &ContextRequest) -> f64 {
+/// Returns the share of the best score below which a hit is left out: the surer it is that the best hit is meant, the
+/// higher. `sure` is 0 to 1. A question about a time, or about everything, asks for all of it.
+fn least_relevance(asked: &ContextRequest, sure: f64) -> f64 {
     let is_of_all = asked.filter.has_range() || cues::asks_for_much(&asked.query);
-    if is_of_all { 0.0 } else { LEAST_RELEVANCE }
+    if is_of_all { 0.0 } else { LEAST_RELEVANCE + sure * (SURE_RELEVANCE - LEAST_RELEVANCE) }
 }
 
-/// Returns the verdict of the best hits on the question. `read` contains the hits that could be read.
-async fn verdict(project: &OpenProject, found: &SearchResult, read: &[Hit]) -> Result<Verdict> {
+/// What the best hits say about the question.
+struct Judged {
+    verdict: Verdict,
+    /// How sure it is that the question means one of them, from 0 to 1: if one contains nearly all words of a long question.
+    sure: f64,
+    /// The requests of a user that the question means.
+    meant: Vec<Memory>,
+}
+
+/// Compares the best hits with the question. `read` contains the hits that could be read.
+async fn judged(project: &OpenProject, found: &SearchResult, read: &[Hit]) -> Result<Judged> {
     let best: Vec<&Hit> = found.ranked.iter().take(BEST).filter_map(|ranked| of(ranked, read)).collect();
     let text = |hit: &&Hit| retrieve::searched_text(&hit.memory, hit.piece.0..hit.piece.1);
     let (texts, terms, rarity) = (best.iter().map(text).collect(), found.terms.clone(), found.rarity.clone());
     let shares = project.store.shares(&project.scope, terms, rarity, texts).await?;
-    Ok(found.verdict(&best.iter().map(|hit| &hit.ranked).zip(shares).collect::<Vec<_>>()))
+    let judged: Vec<(&Ranked, f64)> =
+        best.iter().map(|hit| &hit.ranked).zip(shares.iter().copied()).collect();
+    let verdict = found.verdict(&judged);
+    let top = judged.iter().map(|(hit, _)| hit.score).fold(f64::MIN_POSITIVE, f64::max);
+    let is_long = found.terms.len() >= contexts::SURE_WORDS;
+    let is_meant = |(hit, share): &(&&Hit, &f64)| {
+        is_long && **share > SURE_SHARE && hit.ranked.score >= SURE_SCORE * top && !is_of_people(&hit.memory)
+    };
+    let meant: Vec<(&&Hit, &f64)> = best.iter().zip(&shares).filter(is_meant).collect();
+    let share = meant.iter().map(|(_, share)| **share).fold(0.0, f64::max);
+    let sure = ((share - SURE_SHARE) / (1.0 - SURE_SHARE)).clamp(0.0, 1.0);
+    let is_request = |hit: &&&Hit| {
+        let Memory { kind, role, .. } = &hit.memory;
+        hit.ranked.store == 0 && *kind == Kind::Message && *role == Some(Role::User)
+    };
+    let meant =
+        meant.into_iter().map(|(hit, _)| hit).filter(is_request).map(|hit| hit.memory.clone()).collect();
+    Ok(Judged { verdict, sure, meant })
+}
+
+/// Returns whether the message is from a talk between people, in which many messages together answer a question.
+fn is_of_people(memory: &Memory) -> bool {
+    let speaker = memory.speaker.as_deref().filter(|_| memory.kind == Kind::Message);
+    speaker.is_some_and(|name| Role::parse(&name.to_lowercase()).is_none())
 }
 
 /// Returns the beginnings of the nearest hits, for a context without an answer.
@@ -190,31 +246,23 @@ fn nearest(hits: &[Hit], sessions: &HashMap<Conversation, Weighed>, room: Room) 
 
 /// Returns the hit in `read` that shows the memory of `ranked`.
 fn of<'h>(ranked: &Ranked, read: &'h [Hit]) -> Option<&'h Hit> {
-    read.iter().find(|hit| (hit.ranked.store, hit.ranked.place.key) == (ranked.store, ranked.place.key))
+    read.iter().find(|hit| is_same(&hit.ranked, ranked))
 }
 
-/// Adds the messages before short answers, as long as they fit.
-fn add_questions(questions: &[Memory], room: Room, filling: &mut Filling, chosen: &mut Chosen) {
-    for memory in questions {
-        let Some(session) = &memory.session else { continue };
-        let first = chosen.live.iter().find(|passage| passage.place.1 == session.as_str());
-        let first = first.map_or(memory.time, |passage| passage.place.0);
-        let most = room.most(memory.role, memory.tokens);
-        let at_most = |most| {
-            let mut passage = remembered(Part::Relevant, session, memory, 0..memory.text.len(), most);
-            passage.place.0 = first;
-            passage
-        };
-        filling.add(chosen, at_most(most), |left| Some(at_most(left.min(most))));
-    }
+/// Returns whether both are the same memory.
+fn is_same(one: &Ranked, other: &Ranked) -> bool {
+    (one.store, one.place.key) == (other.store, other.place.key)
 }
 
-/// The conversations of a context: their weights, and the names of the conversations that are already listed.
+/// The conversations of a context: their weights, and the conversations that are already listed, with the times of their
+/// first messages.
 struct Relevant<'a> {
     sessions: &'a HashMap<Conversation, Weighed>,
-    listed: &'a HashSet<SessionId>,
+    listed: &'a HashMap<SessionId, Millis>,
     /// The minimum number of messages of a conversation that is summarised.
     few: usize,
+    /// The least score of the best hits.
+    best: f64,
 }
 
 /// Adds the passages of the hits, in order, as long as they fit. The first of the hits are already read. Returns the
@@ -222,7 +270,7 @@ struct Relevant<'a> {
 async fn show(
     places: &[(&dyn ReadStore, &Scope)],
     (order, first): (Vec<Ranked>, Vec<Hit>),
-    Relevant { sessions, listed, few }: Relevant<'_>,
+    Relevant { sessions, listed, few, best }: Relevant<'_>,
     mut repeats: Repeats,
     room: Room,
     filling: &mut Filling,
@@ -230,24 +278,30 @@ async fn show(
 ) -> Result<(Vec<(usize, Hit)>, Vec<Memory>)> {
     let (mut cut, mut answers) = (Vec::new(), Vec::new());
     let mut left = order.into_iter();
-    let mut first = Some(first);
     while !filling.is_full() {
         let batch: Vec<Ranked> = left.by_ref().take(BATCH).collect();
         if batch.is_empty() {
             break;
         }
-        let hits = match first.take() {
-            Some(first) => {
-                let hit =
-                    |ranked: Ranked| Some(Hit { ranked: ranked.clone(), ..of(&ranked, &first)?.clone() });
-                batch.into_iter().filter_map(hit).collect()
-            }
-            None => read(places, batch).await?,
+        let (known, unread): (Vec<Ranked>, Vec<Ranked>) =
+            batch.iter().cloned().partition(|ranked| of(ranked, &first).is_some());
+        let mut hits: Vec<Hit> = match unread.is_empty() {
+            true => Vec::new(),
+            false => read(places, unread).await?,
         };
+        let hit = |ranked: Ranked| Some(Hit { ranked: ranked.clone(), ..of(&ranked, &first)?.clone() });
+        hits.extend(known.into_iter().filter_map(hit));
+        hits.sort_by_key(|hit| batch.iter().position(|ranked| is_same(ranked, &hit.ranked)));
         for hit in hits {
-            let is_listed = hit.memory.session.as_ref().is_some_and(|session| listed.contains(session));
+            let is_listed = hit.memory.session.as_ref().is_some_and(|session| listed.contains_key(session));
             let is_summary = lane(hit.memory.kind) == Lane::Summaries;
             if is_summary && (is_listed || is_short(&hit, few)) {
+                continue;
+            }
+            // A question about the latest conversations is not about what was before them.
+            let is_before = !is_listed && listed.values().min().is_some_and(|began| hit.memory.time < *began);
+            if is_before || hit.ranked.score < best && says_nothing(&hit, room) {
+                *chosen.dropped.entry(part_of(&hit.ranked).as_str()).or_default() += 1;
                 continue;
             }
             let Some(whole) = passage(&hit, sessions, room, usize::MAX) else { continue };
@@ -262,7 +316,7 @@ async fn show(
             }
             if !added {
                 *chosen.dropped.entry(part.as_str()).or_default() += 1;
-            } else if hit.memory.kind == Kind::Message && !room.is_whole(hit.memory.role, hit.memory.tokens) {
+            } else if is_cut(&hit.memory, room) {
                 cut.push((chosen.live.len() - 1, hit));
             }
         }
@@ -274,15 +328,21 @@ async fn show(
     Ok((cut, answers))
 }
 
-/// Returns whether a message has so few words that it says nothing without the message before it.
-fn is_short_answer(memory: &Memory) -> bool {
-    memory.kind == Kind::Message && memory.text.split_whitespace().take(FEW_WORDS).count() < FEW_WORDS
+/// Returns whether a message says nothing in words: it is a tool's output, or only code, logs or tables of it would be
+/// shown.
+fn says_nothing(hit: &Hit, room: Room) -> bool {
+    let Hit { memory, piece, .. } = hit;
+    let is_fragment = is_cut(memory, room) && !quote::has_sentence(&memory.text, piece.0..piece.1);
+    memory.kind == Kind::Message && (memory.role == Some(Role::Tool) || is_fragment)
 }
 
-/// Returns whether `memory` is the message right before `answer` in the same session.
-fn is_right_before(memory: &Memory, answer: &Memory) -> bool {
-    memory.session == answer.session
-        && memory.ordinal.zip(answer.ordinal).is_some_and(|(before, after)| before + 1 == after)
+/// Returns whether only a part of the message or commit is shown.
+fn is_cut(memory: &Memory, room: Room) -> bool {
+    match memory.kind {
+        Kind::Message => !room.is_whole(memory.role, memory.tokens),
+        Kind::Commit => usize::try_from(memory.tokens).is_ok_and(|tokens| tokens > PASSAGE),
+        _ => false,
+    }
 }
 
 /// Returns whether the hit is a summary of a conversation with fewer than `few` messages. Such a conversation needs no
@@ -342,7 +402,7 @@ pub fn passage(
             Some(passage)
         }
         (Part::Commits, _) => {
-            let text = quote::commit(&memory.text, piece, most.min(PASSAGE));
+            let text = quote::commit(&memory.text, piece, most.min(room.part.clamp(PASSAGE, WHOLE_MESSAGE)));
             let sha =
                 memory.source_id.as_deref().map_or(memory.id.as_str(), |sha| sha.get(..10).unwrap_or(sha));
             let line = marked(render::fact(memory.kind.as_str(), sha, &text), memory.is_damaged);
@@ -359,7 +419,10 @@ pub fn passage(
             (!text.is_empty()).then(|| Passage { part, head, place, cost: cost(&line), line, shows: None })
         }
         _ => {
-            let line = fact_line(memory, most.min(PASSAGE));
+            let line = match memory.kind {
+                Kind::Document => document_line(memory, piece, most.min(PASSAGE)),
+                _ => fact_line(memory, most.min(PASSAGE)),
+            };
             // A memory that was stored later comes first.
             let place = (Millis::MIN, String::new(), -memory.time);
             let head = format!("[known {}]\n", day(memory.time));

@@ -386,7 +386,7 @@ fn said(session: &SessionId, row: &MessageRow, text: &str, most: usize) -> Passa
     let place = (0, session.as_str().to_owned(), row.ordinal);
     let head = render::head(session.as_str(), &day(row.time));
     let voice = Voice::of(row.role, row.speaker.as_deref());
-    let shows = Some(Shown { key: row.key, time: row.time, voice, bytes: text.trim().len() });
+    let shows = Some(Shown { key: row.key, time: row.time, voice, bytes: text.trim().len(), subject: None });
     Passage { part: Part::Recent, head, place, cost: cost(&line), line, shows }
 }
 

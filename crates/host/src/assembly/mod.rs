@@ -6,13 +6,14 @@
 pub mod across_sessions;
 mod choice;
 mod filling;
+pub mod marks;
 pub mod order;
 pub mod passages;
 pub mod quote;
 mod relevant;
 mod repeats;
+mod replies;
 mod standing;
-pub mod superseded;
 mod whole_sessions;
 pub mod within_session;
 

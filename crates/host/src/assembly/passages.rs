@@ -5,13 +5,14 @@ use std::ops::Range;
 
 use crate::assembly::quote;
 use tiro_base::budget::Budget;
-use tiro_base::memory::{Memory, MemoryKey, Millis, Role, marked};
+use tiro_base::memory::{Group, Memory, MemoryKey, Millis, Role, marked};
 use tiro_base::scope::SessionId;
 use tiro_base::times::day;
 use tiro_digest::context::assemble::{Heads, Line};
 use tiro_digest::context::facts::Voice;
 use tiro_digest::context::render;
 use tiro_digest::tuning::contexts::{ANSWER_PASSAGE, EVENT, PASSAGE, WHOLE_EVENT, WHOLE_MESSAGE};
+use tiro_intake::Subject;
 use tiro_store::Neighbour;
 
 /// A part of a context. The answer lists the cost of each part.
@@ -70,13 +71,17 @@ pub struct Shown {
     pub voice: Voice,
     /// The number of bytes of its text.
     pub bytes: usize,
+    /// What is compared with git, if the memory is a note that names code.
+    pub subject: Option<Subject>,
 }
 
 impl Shown {
     /// Returns the description of a memory that a passage shows.
     pub fn of(memory: &Memory) -> Shown {
         let voice = Voice::of(memory.role, memory.speaker.as_deref());
-        Shown { key: memory.key, time: memory.time, voice, bytes: memory.text.trim().len() }
+        let subject = (memory.kind.group() == Group::Note).then(|| Subject::of(memory, &[]));
+        let subject = subject.filter(|subject| !subject.names.is_empty());
+        Shown { key: memory.key, time: memory.time, voice, bytes: memory.text.trim().len(), subject }
     }
 }
 
@@ -103,6 +108,13 @@ impl Chosen {
     }
 }
 
+/// Returns the line of a document, with at most `most` tokens of the bytes `piece` of its text.
+pub fn document_line(memory: &Memory, piece: Range<usize>, most: usize) -> String {
+    let text = quote::quote(&memory.text, piece, most);
+    let source = format!("{} {}", memory.path.as_deref().unwrap_or_default(), memory.id);
+    marked(render::fact(memory.kind.as_str(), source.trim_start(), &text), memory.is_damaged)
+}
+
 /// The approximate number of tokens of an answer with two envelopes, not counting the answer's lines. This includes the
 /// marks of the envelopes and the lists below them.
 pub const FRAME: usize = 180;
@@ -113,6 +125,17 @@ pub const SMALL_FRAME: usize = 120;
 /// Returns the cost of a line in tokens. In an answer, the line never takes more tokens.
 pub fn cost(line: &str) -> usize {
     render::cost(line)
+}
+
+/// Inserts a mark after the beginning of a line. In a message it follows the speaker's name, and in a fact it is within
+/// the brackets.
+pub fn with_mark(line: &str, mark: &str) -> String {
+    let at = match line.starts_with('#') {
+        true => line.find(": ").map(|at| (at, format!(" ({mark})"))),
+        false => line.find(']').map(|at| (at, format!(", {mark}"))),
+    };
+    let Some((at, mark)) = at else { return line.to_owned() };
+    format!("{}{mark}{}", &line[..at], &line[at..])
 }
 
 /// Takes the passages that fit, in order. The cost of a passage includes its heading, unless this heading is already
@@ -227,4 +250,18 @@ pub fn fact_line(memory: &Memory, most: usize) -> String {
     let text =
         if is_long { quote::quote(&memory.text, 0..memory.text.len(), most) } else { memory.text.clone() };
     marked(render::fact(memory.kind.as_str(), memory.id.as_str(), &text), memory.is_damaged)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_stands_after_the_name_of_the_speaker() {
+        assert_eq!(
+            with_mark("#12 Ada: So: yes.\n", "superseded by #14"),
+            "#12 Ada (superseded by #14): So: yes.\n"
+        );
+        assert_eq!(with_mark("[fact m1] So.\n", "superseded by m2"), "[fact m1, superseded by m2] So.\n");
+    }
 }

@@ -20,12 +20,7 @@ const READ: usize = 32 * 1024;
 pub fn quote(text: &str, piece: Range<usize>, most: usize) -> String {
     let mut quoted = String::new();
     let mut used = 0;
-    // A message can have megabytes, so only a part of it is read.
-    let last = text.floor_char_boundary(piece.end.min(piece.start.saturating_add(READ)));
-    let begin = text.floor_char_boundary(piece.start.saturating_sub(READ_AROUND));
-    let end = text.floor_char_boundary(last + READ_AROUND);
-    let Some(text) = text.get(begin..end) else { return String::new() };
-    let piece = piece.start - begin..last.max(piece.start) - begin;
+    let Some((text, piece)) = around(text, piece) else { return String::new() };
     for block in blocks::blocks(text) {
         if !block.is_said() || block.range.end <= piece.start || block.range.start >= piece.end {
             continue;
@@ -53,6 +48,25 @@ pub fn quote(text: &str, piece: Range<usize>, most: usize) -> String {
         }
     }
     if quoted.is_empty() { first_lines(text.get(piece).unwrap_or_default().trim(), most) } else { quoted }
+}
+
+/// Returns whether there is a whole sentence or list item of `text` within the bytes `piece`.
+pub fn has_sentence(text: &str, piece: Range<usize>) -> bool {
+    let Some((text, piece)) = around(text, piece) else { return false };
+    let is_within = |sentence: &blocks::Sentence| {
+        piece.start <= sentence.range.start && sentence.range.end <= piece.end && sentence.is_whole()
+    };
+    let said = blocks::blocks(text).into_iter().filter(|block| block.is_said());
+    said.flat_map(|block| blocks::sentences(&block)).any(|sentence| is_within(&sentence))
+}
+
+/// Returns the text around the bytes `piece`, and the bytes of the piece in it. A message can have megabytes, so only a part
+/// of it is read.
+fn around(text: &str, piece: Range<usize>) -> Option<(&str, Range<usize>)> {
+    let last = text.floor_char_boundary(piece.end.min(piece.start.saturating_add(READ)));
+    let begin = text.floor_char_boundary(piece.start.saturating_sub(READ_AROUND));
+    let end = text.floor_char_boundary(last + READ_AROUND);
+    Some((text.get(begin..end)?, piece.start - begin..last.max(piece.start) - begin))
 }
 
 /// Returns the first lines of `text` that have at most `most` tokens. If the first line has more tokens, returns its

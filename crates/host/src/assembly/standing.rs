@@ -1,7 +1,7 @@
-//! The user's standing instructions, preferences and decisions, with which a context begins.
+//! The user's standing instructions and preferences, with which a context begins.
 //!
-//! They hold whatever the question is, so a search finds few of them. Only what the user said counts: nothing from a
-//! file, a tool or a model.
+//! They hold whatever the question is, so a search finds few of them. Other decisions are left to the search. Only what
+//! the user said counts: nothing from a file, a tool or a model.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -13,6 +13,7 @@ use tiro_base::budget::Budget;
 use tiro_base::error::Result;
 use tiro_base::filter::Filter;
 use tiro_base::memory::{Kind, Memory, Millis, Provenance, Role};
+use tiro_digest::context::facts::is_standing;
 use tiro_digest::statements::stems;
 use tiro_digest::tuning::contexts::{PASSAGE, STANDING_SHARE};
 
@@ -22,7 +23,7 @@ const MOST_READ: usize = 300;
 /// The heading above the instructions.
 const HEAD: &str = "[what the user wants]\n";
 
-/// Returns the passages of the user's standing instructions and decisions. Those that share words with the question come
+/// Returns the passages of the user's standing instructions and preferences. Those that share words with the question come
 /// first, then the latest. Together they take at most [`STANDING_SHARE`] of the budget. Superseded ones are
 /// marked later, with the other passages. Also returns their memories.
 pub async fn standing(project: &OpenProject, asked: &ContextRequest) -> Result<(Vec<Passage>, Vec<Memory>)> {
@@ -53,11 +54,12 @@ pub async fn standing(project: &OpenProject, asked: &ContextRequest) -> Result<(
     Ok((passages, own))
 }
 
-/// Returns whether the user said it: it was extracted from a message of the user, or the user stored it.
+/// Returns whether it is a standing instruction or a preference that the user said or stored.
 fn is_users(memory: &Memory) -> bool {
     let is_extract = memory.provenance == Provenance::Derived && memory.kind == Kind::Decision;
     let is_said = memory.role == Some(Role::User) && is_extract;
-    !memory.is_damaged && (is_said || memory.provenance == Provenance::UserSaid)
+    let is_users = is_said || memory.provenance == Provenance::UserSaid;
+    !memory.is_damaged && is_users && is_standing(&memory.text)
 }
 
 /// Returns the passage of a standing instruction. `number` instructions come before it.

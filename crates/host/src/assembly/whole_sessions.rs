@@ -1,6 +1,6 @@
 //! Adds lines to a context that each stand for a whole conversation.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use crate::assembly::ContextRequest;
 use crate::assembly::filling::Filling;
@@ -14,21 +14,22 @@ use tiro_base::memory::{Level, Memory, MemoryKey, Millis, marked};
 use tiro_base::scope::SessionId;
 use tiro_base::times::day;
 use tiro_digest::context::render;
-use tiro_digest::summarize;
+use tiro_digest::summarize::{self, OPEN};
 use tiro_digest::tuning::summaries::{ACROSS_SESSIONS, ACROSS_TOKENS};
 use tiro_recall::retrieve::rank::Ranked;
 
 /// The maximum number of messages of a conversation that are read for its summary. The latest messages are read.
 const MOST_READ: usize = 300;
 
-/// Adds a line for each of the latest `count` conversations, with its title and its topic. Returns their names.
+/// Adds a line for each of the latest `count` conversations, with its title and its topic. Returns their names and the
+/// times of their first messages.
 pub async fn latest(
     project: &OpenProject,
     asked: &ContextRequest,
     count: usize,
     filling: &mut Filling,
     chosen: &mut Chosen,
-) -> Result<HashSet<SessionId>> {
+) -> Result<HashMap<SessionId, Millis>> {
     let (store, scope) = (project.store.as_ref(), &asked.scope);
     let without = &asked.filter.without;
     let mut rows = store.sessions(scope, 0, count + usize::from(without.is_some())).await?;
@@ -36,7 +37,7 @@ pub async fn latest(
     rows.truncate(count);
     rows.retain(|row| asked.filter.is_within(row.last));
     let about = store.about_sessions(scope, rows.iter().map(|row| row.id.clone()).collect()).await?;
-    let mut listed = HashSet::new();
+    let mut listed = HashMap::new();
     for (row, about) in rows.into_iter().zip(about) {
         let made = match store.conversation(scope, &row.id).await? {
             Some(known) => {
@@ -49,7 +50,11 @@ pub async fn latest(
             let title =
                 quote::first_lines(about.title.as_deref().unwrap_or_default().trim(), ACROSS_TOKENS / 2);
             let title = title.lines().next().unwrap_or_default().to_owned();
-            let brief = quote(&made, 0..made.len(), most.min(ACROSS_TOKENS)).replace('\n', " ");
+            let (said, open) = made.rsplit_once(OPEN).unwrap_or((&made, ""));
+            let mut brief = begin_and_end(said, most.min(ACROSS_TOKENS));
+            if !open.is_empty() {
+                brief += &format!(" {}{open}", OPEN.trim_start());
+            }
             let text = if title.is_empty() || brief.is_empty() {
                 title + &brief
             } else {
@@ -69,10 +74,24 @@ pub async fn latest(
         };
         if let Some(whole) = passage(usize::MAX) {
             filling.add(chosen, whole, passage);
-            listed.insert(row.id.clone());
+            listed.insert(row.id.clone(), row.first);
         }
     }
     Ok(listed)
+}
+
+/// Returns the first request of an account, and its last request with the outcome, with about `most` tokens. Of another
+/// summary, returns the first sentences.
+fn begin_and_end(account: &str, most: usize) -> String {
+    let begins = |line: &str| line.starts_with('#');
+    let last = account.rmatch_indices('\n').find(|(at, _)| begins(&account[at + 1..])).map(|(at, _)| at + 1);
+    let Some(last) = last.filter(|_| begins(account)) else {
+        return quote(account, 0..account.len(), most).replace('\n', " ");
+    };
+    let first = account.lines().next().unwrap_or_default();
+    let [first, last] = [first, &account[last..]]
+        .map(|part| quote::first_lines(part, most / 2).split_whitespace().collect::<Vec<_>>().join(" "));
+    format!("{first} … {last}")
 }
 
 /// Adds summaries of the conversations with the highest weights.
@@ -133,4 +152,22 @@ async fn named(
     let read = project.store.memories(&asked.scope, read).await?;
     let first = |memory: &Memory| keys.get(&memory.key).copied();
     Ok(read.into_iter().filter_map(|memory| Some((memory.session.clone()?, first(&memory)?))).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_conversation_in_short_begins_with_its_first_request_and_ends_with_its_last_outcome() {
+        let account = "#0 user: Port the press.\n  → #3: The press runs.\n#4 user: Test it.\n#8 user: Oil the shaft.\n  → #9: It is oiled.";
+        assert_eq!(
+            begin_and_end(account, 200),
+            "#0 user: Port the press. … #8 user: Oil the shaft. → #9: It is oiled."
+        );
+        assert_eq!(
+            begin_and_end("Ada paints the barge. Bob helps.", 200),
+            "Ada paints the barge. Bob helps."
+        );
+    }
 }

@@ -13,7 +13,8 @@ use tiro_base::memory::Millis;
 use tiro_base::scope::{Scope, Sessions};
 use tiro_base::times;
 use tiro_host::ask;
-use tiro_host::assembly::{ContextRequest, IncludeLevel, across_sessions, superseded, within_session};
+use tiro_host::assembly::marks::{stale, superseded};
+use tiro_host::assembly::{ContextRequest, IncludeLevel, across_sessions, within_session};
 use tiro_host::caller::Caller;
 use tiro_host::engine::Engine;
 use tiro_host::project::OpenProject;
@@ -107,7 +108,9 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     notices.extend(notice);
     let options = &engine.config().options;
     let store = &project.store;
-    let key = |version: [Version; 2]| key((engine, caller), &args, &asked, space.as_deref(), version);
+    let head = caller.capture(engine).checked_out().await;
+    let depends_on = [space.unwrap_or_default(), head.unwrap_or_default()];
+    let key = |version: [Version; 2]| key((engine, caller), &args, &asked, &depends_on, version);
     if is_cacheable
         && let Some(body) = store.cached(&asked.scope, key(before), engine.now()).await?
         && let Ok(CachedAnswer { context, whole, lines }) = serde_json::from_str::<CachedAnswer>(&body)
@@ -126,6 +129,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         None => across_sessions::choose(engine, &project, &asked, &encoders).await?,
     };
     superseded::mark(&project, &asked, &mut chosen).await?;
+    is_whole &= stale::mark(engine, caller, &mut chosen).await;
     if chosen.stable.is_empty() && chosen.live.is_empty() {
         if project.store.is_empty(&project.scope).await? {
             chosen.notices.insert(0, common::nothing_yet(engine, &project).await?);
@@ -249,12 +253,13 @@ async fn version(
     Ok(([own.version, of_owner.version], own.is_empty))
 }
 
-/// Returns the cache key: a hash of everything that the answer depends on.
+/// Returns the cache key: a hash of everything that the answer depends on. `depends_on` names the encoders and the
+/// checked-out commit.
 fn key(
     (engine, caller): (&Engine, &Caller),
     args: &Args,
     asked: &ContextRequest,
-    space: Option<&str>,
+    depends_on: &[String],
     version: [Version; 2],
 ) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new_derive_key("tiro 2026 assembled context");
@@ -264,7 +269,7 @@ fn key(
         format!("{:?} {:?}", asked.scope, asked.filter),
         format!("{} {:?}", asked.budget, caller.form()),
         format!("{:?}", engine.config().options),
-        space.unwrap_or_default().to_owned(),
+        format!("{depends_on:?}"),
         format!("{:?}", version.map(Version::bytes)),
     ];
     for part in parts {

@@ -179,6 +179,11 @@ pub(super) fn kind(own: &str, among_people: bool) -> Option<Kind> {
     (among_people && tells(own)).then_some(Kind::Fact)
 }
 
+/// Returns whether a sentence states an instruction or a preference, which holds whatever the question is.
+pub(super) fn is_standing(text: &str) -> bool {
+    clauses(text).iter().any(|clause| prefers(clause) || instructs(clause, false))
+}
+
 /// Returns the part of a sentence that states the speaker's choice before a question about the choice, as in "I chose
 /// A over B, how do I begin?".
 pub(super) fn choice_before_question(text: &str) -> Option<&str> {
@@ -249,7 +254,8 @@ fn instructs(clause: &[String], is_request: bool) -> bool {
                 verb == "have" && said.get(place + 2).is_some_and(|word| *word == "been" || is_past(word));
             named && !is_guess
         }
-        ("should", ["you"]) => verb == "not" && said.get(place + 2) != Some(&"have"),
+        // "You should not be moving files" is about this moment.
+        ("should", ["you"]) => verb == "not" && said.get(place + 2).is_some_and(|next| !has("have be", next)),
         ("should", [.., last]) if !has("i we you they it", last) => {
             said.iter().any(|word| has(ALL, word)) || joined.contains(" should be able to ")
         }

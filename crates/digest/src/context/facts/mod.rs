@@ -72,6 +72,11 @@ impl Said<'_> {
     }
 }
 
+/// Returns whether a fact is a standing instruction or a preference. Other decisions matter only to questions about them.
+pub fn is_standing(text: &str) -> bool {
+    cues::is_standing(text)
+}
+
 /// Returns the facts and decisions of `messages`, in order. An assistant's messages after the last message of a person
 /// are not judged yet. The caller passes them again after the person has answered.
 pub fn facts(messages: &[Said<'_>]) -> Vec<Fact> {

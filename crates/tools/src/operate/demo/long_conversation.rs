@@ -123,7 +123,10 @@ impl Assembled {
         let mut text =
             format!("\n? {question}\n  Asked of the bundled conversation, {conversation_tokens} tokens.\n");
         text += &format!("  Context: {tokens_used} of {max_tokens} tokens used ({}); ", listed(&self.parts));
-        text += &format!("left out: {}; {milliseconds} ms\n", listed(&self.dropped));
+        if !self.dropped.is_empty() {
+            text += &format!("left out: {}; ", listed(&self.dropped));
+        }
+        text += &format!("{milliseconds} ms\n");
         let holds =
             if self.holds_the_source { "quotes the right message" } else { "lacks the right message" };
         text += &format!("  The context {holds}. Its source, opened:\n");

@@ -364,6 +364,7 @@ impl Output {
             for (number, hit) in answer.hits.iter().take(2).enumerate() {
                 let cited = match (&hit.session_id, &hit.source_id) {
                     (Some(session), Some(source)) => format!("{session}, message {source}"),
+                    _ if hit.path.is_some() => hit.path.clone().unwrap_or_default(),
                     (_, Some(source)) => format!("commit {}", source.get(..10).unwrap_or(source)),
                     _ => hit.id.clone(),
                 };

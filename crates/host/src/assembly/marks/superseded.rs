@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::assembly::ContextRequest;
-use crate::assembly::passages::{Chosen, Part, Passage, Shown, cost};
+use crate::assembly::passages::{Chosen, Part, Passage, Shown, cost, with_mark};
 use crate::project::OpenProject;
 use tiro_base::budget::Budget;
 use tiro_base::error::Result;
@@ -146,17 +146,6 @@ fn mark_of(superseded: &Superseded, shown: &Shown, session: &str) -> String {
     format!("{part}superseded by {by} on {}", day(superseded.by_time))
 }
 
-/// Inserts a mark after the beginning of a line. In a message it follows the speaker's name, and in a fact it is within
-/// the brackets.
-fn with_mark(line: &str, mark: &str) -> String {
-    let at = match line.starts_with('#') {
-        true => line.find(": ").map(|at| (at, format!(" ({mark})"))),
-        false => line.find(']').map(|at| (at, format!(", {mark}"))),
-    };
-    let Some((at, mark)) = at else { return line.to_owned() };
-    format!("{}{mark}{}", &line[..at], &line[at..])
-}
-
 /// Chooses those of `superseded` whose replacing memories are to be shown. Each replacing memory is shown once, and
 /// only if nothing replaced it in turn.
 fn holding(superseded: Vec<Superseded>, shown: &mut HashSet<MemoryId>) -> Vec<Superseded> {
@@ -218,7 +207,7 @@ mod tests {
             // Messages with odd ordinals are replies.
             let voice = if ordinal % 2 == 0 { Voice::Person("user".into()) } else { Voice::Assistant };
             let key = MemoryKey::from_store(ordinal);
-            let shows = (ordinal >= 0).then_some(Shown { key, time, voice, bytes: 2 });
+            let shows = (ordinal >= 0).then_some(Shown { key, time, voice, bytes: 2, subject: None });
             let place = (0, session.to_owned(), ordinal);
             Passage { part: Part::Relevant, head, place, cost: cost(&line), line, shows }
         };
@@ -238,14 +227,5 @@ mod tests {
             .map(|passage| format!("{}{}", &passage.head[1..4], passage.line.split(' ').next().unwrap()))
             .collect();
         assert_eq!(order, ["new#-1", "new#9", "new#6", "new#4", "new#5", "old#3", "old#0"]);
-    }
-
-    #[test]
-    fn a_mark_stands_after_the_name_of_the_speaker() {
-        assert_eq!(
-            with_mark("#12 Ada: So: yes.\n", "superseded by #14"),
-            "#12 Ada (superseded by #14): So: yes.\n"
-        );
-        assert_eq!(with_mark("[fact m1] So.\n", "superseded by m2"), "[fact m1, superseded by m2] So.\n");
     }
 }
