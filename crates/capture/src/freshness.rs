@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use crate::tuning::{FRESHNESS_PATIENCE, NAMES_PATIENCE};
 use tiro_base::error::Result;
-use tiro_git::{Fate, Reach, Repository, Sha};
+use tiro_git::{Around, Fate, MadeAt, Reach, Repository, Sha};
 use tiro_intake::{Freshness, Gone, Standing, Subject};
 use tiro_text::words::CodeNames;
 
@@ -55,11 +55,17 @@ pub fn standing(repository: &Repository, subjects: &[Subject]) -> Vec<Standing> 
         .collect();
     // Names of code take more time, so they come last.
     let until = Instant::now() + NAMES_PATIENCE;
-    for (subject, standing) in subjects.iter().zip(&mut standings) {
-        if standing.freshness == Freshness::Current && !subject.names.is_empty() {
-            *standing =
-                Standing { reached: standing.reached.take(), ..named(repository, &head, subject, until) };
-        }
+    let is_open = |place: &usize| {
+        standings[*place].freshness == Freshness::Current && !subjects[*place].names.is_empty()
+    };
+    let open: Vec<usize> = (0..subjects.len()).filter(is_open).collect();
+    let moment = |place: &usize| moment(&subjects[*place]);
+    let around = repository.around(&head, &open.iter().map(moment).collect::<Vec<_>>(), until);
+    for (place, around) in open.into_iter().zip(around) {
+        let named = around.map_or(Standing::UNKNOWN, |around| {
+            named(repository, (around, &head), &subjects[place].names, until)
+        });
+        standings[place] = Standing { reached: standings[place].reached.take(), ..named };
     }
     standings
 }
@@ -116,14 +122,18 @@ fn one(
     }
 }
 
-/// Returns what became of the files and identifiers that the subject names. What is gone counts more than what changed.
-/// Without a commit, the subject is compared with the commits around its time.
-fn named(repository: &Repository, head: &Sha, subject: &Subject, until: Instant) -> Standing {
-    let CodeNames { files, identifiers } = &subject.names;
-    let then = made_at(subject).next();
-    let Some(around) = repository.around(head, then.as_ref(), subject.time / 1000, until) else {
-        return Standing::UNKNOWN;
-    };
+/// Returns the moment with which the subject's names of code are compared: that of its commit, or else of its time.
+fn moment(subject: &Subject) -> MadeAt {
+    MadeAt { then: made_at(subject).next(), seconds: subject.time / 1000 }
+}
+
+/// Returns what became of the named files and identifiers since a moment. What is gone counts more than what changed.
+fn named(
+    repository: &Repository,
+    (around, head): (Around, &Sha),
+    CodeNames { files, identifiers }: &CodeNames,
+    until: Instant,
+) -> Standing {
     let Ok((of_files, of_identifiers)) = repository.fates(around, head, files, identifiers, until) else {
         return Standing::UNKNOWN;
     };

@@ -54,5 +54,5 @@ pub use reflog::{Action, Reflog};
 pub use repository::{Discovered, Repository, Tip, Tips};
 pub use sha::Sha;
 pub use trees::files::TreeFile;
-pub use trees::named::{Around, Fate};
+pub use trees::named::{Around, Fate, MadeAt};
 pub use walk::{History, KnownCommit, Listed, Stop};

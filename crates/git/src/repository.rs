@@ -72,7 +72,7 @@ pub struct Repository {
     pub(super) graph: Mutex<Graph>,
     /// The references that were read.
     pub(super) refs: Mutex<KeptRefs>,
-    /// The words of the commit that was last compared with an earlier one.
+    /// The paths and words of the commit that was last compared with an earlier one.
     pub(super) words: Mutex<Option<Words>>,
 }
 

@@ -1,9 +1,9 @@
 //! Imports the documents of the repository in which people wrote down what agents and colleagues shall know: the
 //! instructions for agents (`CLAUDE.md`, `AGENTS.md` and their like) and the records of decisions.
 //!
-//! Only committed files are read, as they are in the commit that is checked out. Each version of a document is a memory.
-//! A search shows the versions of the checked-out commit ([`current`]), so a branch with another version is no problem.
-//! A changelog is not imported: the commits say the same, and lead to the conversations behind them.
+//! Only committed files are read, as they are in the commit that is checked out. Each version of a document is a
+//! memory. A search shows the versions of the checked-out commit ([`current`]), so a branch with another version is no
+//! problem. A changelog is not imported: the commits say the same, and lead to the conversations behind them.
 
 use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, Instant};
@@ -85,8 +85,8 @@ pub struct Followed {
     pub is_unfinished: bool,
 }
 
-/// Returns the ids of the documents in the commit that was checked out when they were last followed. `cursor` is the import
-/// cursor named [`CURSOR`].
+/// Returns the ids of the documents in the commit that was checked out when they were last followed. `cursor` is the
+/// import cursor named [`CURSOR`].
 pub fn current(cursor: &str) -> HashSet<MemoryId> {
     let known: Cursor = serde_json::from_str(cursor).unwrap_or_default();
     let id = |(path, blob): (&String, &String)| MemoryId::derive(Kind::Document, None, &key(path, blob));

@@ -27,7 +27,8 @@ const TEXTS: [&str; 6] = ["content", "step", "description", "title", "subject", 
 const ACTS: [&str; 6] = ["command", "cmd", "query", "file_path", "path", "url"];
 
 /// Returns the to-do list in the arguments of a call: how many items are done, and each item on a line of its own, with
-/// `[x]` if it is done, `[>]` if it is in progress, `[-]` if it was given up, otherwise `[ ]`. Returns `None` if there is no list.
+/// `[x]` if it is done, `[>]` if it is in progress, `[-]` if it was given up, otherwise `[ ]`. Returns `None` if there
+/// is no list.
 pub(super) fn to_do_list(fields: &Fields<'_>, private: &mut Private) -> Option<String> {
     let list = fields.iter().find_map(|(_, raw)| {
         let list: Option<Vec<_>> = items(raw).into_iter().map(item).collect();

@@ -50,8 +50,8 @@ pub fn extract(
 /// The open items of a to-do list may take at most this share of the tokens of a summary. Arbitrary.
 const OPEN_SHARE: usize = 3;
 
-/// Like [`extract`], for sources that reach to the end of a conversation: the summary ends with what is open in the to-do
-/// list.
+/// Like [`extract`], for sources that reach to the end of a conversation: the summary ends with what is open in the
+/// to-do list.
 pub fn extract_to_the_end(
     sources: &[Source<'_>],
     level: Level,

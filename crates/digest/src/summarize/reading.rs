@@ -196,7 +196,8 @@ impl Reading {
         }
     }
 
-    /// Makes the sentences of a message of the assistant worth nothing if the assistant takes them back in its next message.
+    /// Makes the sentences of a message of the assistant worth nothing if the assistant takes them back in its next
+    /// message.
     fn drop_taken_back(&mut self, sources: &[Source<'_>]) {
         let answers: Vec<usize> =
             (0..sources.len()).filter(|place| sources[*place].role == Role::Assistant).collect();

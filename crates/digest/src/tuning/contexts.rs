@@ -118,13 +118,13 @@ pub const SUMMARIES_ACROSS: f64 = 0.1;
 /// 91% and 89% of the evidence.
 pub const LEAST_RELEVANCE: f64 = 0.35;
 
-/// The value that replaces [`LEAST_RELEVANCE`] if it is sure that the question means one of the best hits. Measured by `evals
-/// week` on a repository with sessions of an agent: contexts with this value have 1,590 tokens instead of 2,290, and
-/// contain the same answers.
+/// The value that replaces [`LEAST_RELEVANCE`] if it is sure that the question means one of the best hits. Measured by
+/// `evals week` on a repository with sessions of an agent: contexts with this value have 1,590 tokens instead of 2,290,
+/// and contain the same answers.
 pub const SURE_RELEVANCE: f64 = 0.65;
 
-/// If one of the best hits contains more than this share of the question's words, weighted by their rarity, the question
-/// probably means this hit, and surely if it contains all of them. Arbitrary.
+/// If one of the best hits contains more than this share of the question's words, weighted by their rarity, the
+/// question probably means this hit, and surely if it contains all of them. Arbitrary.
 pub const SURE_SHARE: f64 = 0.75;
 
 /// Such a hit scores at least this share of the best score. Arbitrary.
@@ -140,11 +140,11 @@ pub const REPLY: usize = 600;
 /// A long message that scores at least this share of the best score is shown whole, if there is room. Arbitrary.
 pub const SHOWN_WHOLE: f64 = 0.8;
 
-/// A message with more tokens is never shown whole across conversations. Arbitrary: it is mostly code or a pasted document,
-/// and would take the whole budget.
+/// A message with more tokens is never shown whole across conversations. Arbitrary: it is mostly code or a pasted
+/// document, and would take the whole budget.
 pub const LONGEST_WHOLE: i64 = 1500;
 
-/// The user's standing instructions and decisions may take at most this share of the budget of a context across
+/// The user's standing instructions and preferences may take at most this share of the budget of a context across
 /// conversations. Arbitrary. In chats with an assistant, all of them together take 130 to 350 tokens.
 pub const STANDING_SHARE: f64 = 0.15;
 

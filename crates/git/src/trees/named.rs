@@ -28,6 +28,15 @@ pub enum Fate {
     Unknown,
 }
 
+/// When something was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MadeAt {
+    /// The commit that was checked out, if it is known.
+    pub then: Option<Sha>,
+    /// The time in seconds since 1970, which counts if `then` is `None`.
+    pub seconds: i64,
+}
+
 /// The last commit up to a moment, and the first commit after it, on the way from `HEAD` back along the first parents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Around {
@@ -46,39 +55,48 @@ struct Change {
 }
 
 impl Repository {
-    /// Returns the commits around the moment when `then` was checked out, or, without `then`, around `seconds`, a time
-    /// since 1970. Returns `None` if time runs out.
-    pub fn around(&self, head: &Sha, then: Option<&Sha>, seconds: i64, until: Instant) -> Option<Around> {
+    /// Returns the commits around each of `moments`, in their order, found in one walk back from `head`. Returns `None`
+    /// for those that the walk has not reached at `until`.
+    pub fn around(&self, head: &Sha, moments: &[MadeAt], until: Instant) -> Vec<Option<Around>> {
         let mut objects = self.objects.handle();
         let mut buffer = Vec::new();
-        let mut time = |sha: &Sha| commit::parents_and_time(&mut objects, sha, &mut buffer).ok();
-        let oldest = then.and_then(&mut time).map(|(_, made)| made);
+        let mut read = |sha: &Sha| commit::parents_and_time(&mut objects, sha, &mut buffer).ok();
+        let mut found = vec![None; moments.len()];
+        let made_at = |moment: &MadeAt| moment.then.and_then(|then| Some((then, read(&then)?.1)));
+        let made_at: Vec<Option<(Sha, i64)>> = moments.iter().map(made_at).collect();
+        let mut open: Vec<usize> = (0..moments.len()).collect();
         let (mut at, mut after) = (Some(*head), None);
         let mut count = 0;
-        while let Some(sha) = at {
-            let Some((parents, made)) = time(&sha) else { break };
-            let is_before = match (then, oldest) {
-                (Some(then), Some(oldest)) => sha == *then || made < oldest,
-                _ => made <= seconds,
-            };
-            if is_before {
-                return Some(Around { before: then.copied().or(Some(sha)), after });
-            }
+        while let Some(sha) = at.filter(|_| !open.is_empty()) {
+            let Some((parents, made)) = read(&sha) else { break };
+            open.retain(|place| {
+                let is_before = match made_at[*place] {
+                    Some((then, oldest)) => sha == then || made < oldest,
+                    None => made <= moments[*place].seconds,
+                };
+                if is_before {
+                    found[*place] = Some(Around { before: moments[*place].then.or(Some(sha)), after });
+                }
+                !is_before
+            });
             count += 1;
             if count % READS_PER_LOOK == 0 && Instant::now() >= until {
-                return None;
+                return found;
             }
             (after, at) = (Some(sha), parents.first().copied());
         }
-        Some(Around { before: then.copied(), after })
+        for place in open {
+            found[place] = Some(Around { before: moments[place].then, after });
+        }
+        found
     }
 
-    /// Returns what became of `files` and of `identifiers` from a moment until the commit `now`, each in its order. Files
-    /// are compared first. Stops reading at `until`; the next call continues.
+    /// Returns what became of `files` and of `identifiers` from a moment until the commit `now`, each in its order.
+    /// Files are compared first. Stops reading at `until`; the next call continues.
     ///
-    /// A file is named by its path or the end of its path. If several files have this end, nothing is claimed. A file has
-    /// changed if it did so after the first commit after the moment. An identifier is gone if no file of `now` contains it
-    /// as a word, but a file before the moment did.
+    /// A file is named by its path or the end of its path. If several files have this end, nothing is claimed. A file
+    /// has changed if it did so after the first commit after the moment. An identifier is gone if no file of `now`
+    /// contains it as a word, but a file before the moment did.
     ///
     /// # Errors
     ///
@@ -102,6 +120,7 @@ impl Repository {
             return Ok(all(if deadline.is_over() { Fate::Unknown } else { Fate::Unchanged }));
         };
         let (mut of_files, mut of_identifiers) = all(Fate::Unchanged);
+        let mut kept = self.words.lock().unwrap_or_else(PoisonError::into_inner);
         let touches = |name: &String| {
             changes.iter().any(|change| change.old.is_some() && ends_with_path(&change.path, name))
         };
@@ -110,58 +129,56 @@ impl Repository {
                 Some(after) => self::changes(&mut objects, &after, new, deadline)?.unwrap_or_default(),
                 None => Vec::new(),
             };
-            let listed = changed_entries(&mut objects, None, new, deadline).map_err(failed)?;
-            let listed: Vec<String> = match listed.partial {
-                true => return Ok(all(if deadline.is_over() { Fate::Unknown } else { Fate::Unchanged })),
-                false => listed.found.iter().map(|entry| shown(&entry.path)).collect(),
+            let Some(words) = Words::of(&mut kept, &mut objects, new, deadline) else {
+                return Ok(all(if deadline.is_over() { Fate::Unknown } else { Fate::Unchanged }));
             };
             let fate = |name: &String| match deadline.is_over() {
                 true => Fate::Unknown,
-                false => file_fate(name, &changes, &later, &listed),
+                false => file_fate(name, &changes, &later, &words.paths),
             };
             of_files = files.iter().map(fate).collect();
         }
         if !identifiers.is_empty() && !changes.is_empty() {
-            of_identifiers = self.identifier_fates(&mut objects, new, &changes, identifiers, deadline);
+            let is_known = match Words::of(&mut kept, &mut objects, new, deadline) {
+                Some(words) => words.contain(&mut objects, identifiers, deadline),
+                None => vec![None; identifiers.len()],
+            };
+            of_identifiers = identifier_fates(&mut objects, &changes, identifiers, &is_known, deadline);
         }
         Ok((of_files, of_identifiers))
     }
+}
 
-    /// Returns what became of each identifier. `changes` are the files that differ from the earlier commit.
-    fn identifier_fates(
-        &self,
-        objects: &mut Handle,
-        now: gix::ObjectId,
-        changes: &[Change],
-        identifiers: &[String],
-        deadline: Deadline,
-    ) -> Vec<Fate> {
-        let mut kept = self.words.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_known = Words::are(&mut kept, objects, now, identifiers, deadline);
-        drop(kept);
-        let lost = |place: &usize| is_known[*place] == Some(false);
-        let lost: Vec<&String> =
-            (0..identifiers.len()).filter(lost).map(|place| &identifiers[place]).collect();
-        let mut had: HashSet<&str> = HashSet::new();
-        for id in changes.iter().filter_map(|change| change.old) {
-            if had.len() == lost.len() || deadline.is_over() {
-                break;
-            }
-            let mut words = HashSet::new();
-            if let Ok(text) = read(objects, &id, LARGEST) {
-                add_words(&text, &mut words);
-            }
-            had.extend(
-                lost.iter().map(|name| name.as_str()).filter(|name| words.contains(&hash(name.as_bytes()))),
-            );
+/// Returns what became of each identifier. `changes` are the files that differ from the earlier commit. `is_known` says
+/// for each identifier whether a file has it now, if that is known.
+fn identifier_fates(
+    objects: &mut Handle,
+    changes: &[Change],
+    identifiers: &[String],
+    is_known: &[Option<bool>],
+    deadline: Deadline,
+) -> Vec<Fate> {
+    let lost = |place: &usize| is_known[*place] == Some(false);
+    let lost: Vec<&String> = (0..identifiers.len()).filter(lost).map(|place| &identifiers[place]).collect();
+    let mut had: HashSet<&str> = HashSet::new();
+    for id in changes.iter().filter_map(|change| change.old) {
+        if had.len() == lost.len() || deadline.is_over() {
+            break;
         }
-        let fate = |(name, known): (&String, Option<bool>)| match known {
-            Some(false) if had.contains(name.as_str()) => Fate::Gone,
-            Some(false) | None if deadline.is_over() => Fate::Unknown,
-            _ => Fate::Unchanged,
-        };
-        identifiers.iter().zip(is_known).map(fate).collect()
+        let mut words = HashSet::new();
+        if let Ok(text) = read(objects, &id, LARGEST) {
+            add_words(&text, &mut words);
+        }
+        had.extend(
+            lost.iter().map(|name| name.as_str()).filter(|name| words.contains(&hash(name.as_bytes()))),
+        );
     }
+    let fate = |(name, known): (&String, &Option<bool>)| match known {
+        Some(false) if had.contains(name.as_str()) => Fate::Gone,
+        Some(false) | None if deadline.is_over() => Fate::Unknown,
+        _ => Fate::Unchanged,
+    };
+    identifiers.iter().zip(is_known).map(fate).collect()
 }
 
 fn failed(fault: String) -> Error {
@@ -172,7 +189,8 @@ fn tree_of(objects: &mut Handle, commit: &Sha) -> Result<gix::ObjectId> {
     Ok(commit::read(objects, commit, &mut Vec::new()).map_err(failed)?.tree)
 }
 
-/// Returns the files whose content differs between the commit `then` and the tree `now`, or `None` if there are too many.
+/// Returns the files whose content differs between the commit `then` and the tree `now`, or `None` if there are too
+/// many.
 fn changes(
     objects: &mut Handle,
     then: &Sha,
@@ -193,8 +211,8 @@ fn ends_with_path(path: &str, name: &str) -> bool {
     path.strip_suffix(name).is_some_and(|before| before.is_empty() || before.ends_with('/'))
 }
 
-/// Returns what became of the file `name`. `changes` are the changes since the moment, `later` those since the first commit
-/// after it, and `listed` all files that are there now.
+/// Returns what became of the file `name`. `changes` are the changes since the moment, `later` those since the first
+/// commit after it, and `listed` all files that are there now.
 fn file_fate(name: &str, changes: &[Change], later: &[Change], listed: &[String]) -> Fate {
     let touched: Vec<&Change> = (changes.iter())
         .filter(|change| change.old.is_some() && ends_with_path(&change.path, name))
@@ -293,13 +311,17 @@ mod tests {
         let time = |sha: &Sha| -> i64 {
             fixture.git(&["show", "-s", "--format=%ct", &sha.to_string()]).trim().parse().unwrap()
         };
-        let around =
-            |then: Option<&Sha>, seconds| repository.around(&commits[2], then, seconds, soon()).unwrap();
-        let first = around(Some(&commits[0]), i64::MAX);
-        assert_eq!((first.before, first.after), (Some(commits[0]), Some(commits[1])));
-        let last = around(None, time(&commits[2]));
-        assert_eq!((last.before, last.after), (Some(commits[2]), None));
-        let early = around(None, time(&commits[0]) - 1);
-        assert_eq!((early.before, early.after), (None, Some(commits[0])));
+        let moment = |then: Option<Sha>, seconds| MadeAt { then, seconds };
+        let moments = [
+            moment(Some(commits[0]), i64::MAX),
+            moment(None, time(&commits[2])),
+            moment(None, time(&commits[0]) - 1),
+        ];
+        let around = repository.around(&commits[2], &moments, soon());
+        let around: Vec<_> =
+            around.into_iter().map(|around| around.map(|it| (it.before, it.after))).collect();
+        let expected =
+            [(Some(commits[0]), Some(commits[1])), (Some(commits[2]), None), (None, Some(commits[0]))];
+        assert_eq!(around, expected.map(Some));
     }
 }

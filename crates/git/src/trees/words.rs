@@ -1,9 +1,9 @@
-//! The words of all files of a commit.
+//! The paths and the words of all files of a commit.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use crate::diff::entries::{Deadline, changed_entries};
+use crate::diff::entries::{Deadline, changed_entries, shown};
 use crate::objects::{Fault, Handle};
 use tiro_base::encoding;
 
@@ -20,10 +20,12 @@ pub(super) const LARGEST: u64 = 1 << 20;
 /// The largest file that is read at all.
 const LARGEST_OF_ALL: u64 = 32 << 20;
 
-/// The words of all files of a commit, as far as they were read.
+/// The paths of all files of a commit, and the words in them, as far as they were read.
 pub(crate) struct Words {
     /// The tree of the commit.
     tree: gix::ObjectId,
+    /// The paths of the files.
+    pub(super) paths: Vec<String>,
     /// The hashes of the words.
     known: HashSet<u64>,
     /// The files that are still to be read.
@@ -37,49 +39,55 @@ pub(crate) struct Words {
 }
 
 impl Words {
-    /// Returns for each of `names` whether a file of the tree contains it as a word, or `None` if that is not known. The
-    /// words of the last tree are kept.
-    pub(super) fn are(
-        kept: &mut Option<Words>,
+    /// Returns the words of `tree`. They are kept in `kept` until another tree is asked for. Returns `None` if the
+    /// files of the tree can't be listed.
+    pub(super) fn of<'k>(
+        kept: &'k mut Option<Words>,
         objects: &mut Handle,
         tree: gix::ObjectId,
+        deadline: Deadline,
+    ) -> Option<&'k mut Words> {
+        if kept.as_ref().is_none_or(|words| words.tree != tree) {
+            let listed =
+                changed_entries(objects, None, tree, deadline).ok().filter(|listed| !listed.partial)?;
+            let paths = listed.found.iter().map(|entry| shown(&entry.path)).collect();
+            let left = listed.found.iter().filter_map(|entry| Some(entry.new?.1)).collect();
+            let (known, large) = (HashSet::new(), Vec::new());
+            *kept = Some(Words { tree, paths, known, left, large, budget: MOST_READ, is_whole: true });
+        }
+        kept.as_mut()
+    }
+
+    /// Returns for each of `names` whether a file contains it as a word, or `None` if that is not known yet. Reads the
+    /// files that are still to be read.
+    pub(super) fn contain(
+        &mut self,
+        objects: &mut Handle,
         names: &[String],
         deadline: Deadline,
     ) -> Vec<Option<bool>> {
-        if kept.as_ref().is_none_or(|words| words.tree != tree) {
-            let Ok(listed) = changed_entries(objects, None, tree, deadline) else {
-                return vec![None; names.len()];
-            };
-            if listed.partial {
-                return vec![None; names.len()];
-            }
-            let left = listed.found.iter().filter_map(|entry| Some(entry.new?.1)).collect();
-            let (known, large) = (HashSet::new(), Vec::new());
-            *kept = Some(Words { tree, known, left, large, budget: MOST_READ, is_whole: true });
-        }
-        let words = kept.as_mut().expect("the words were just begun");
-        while let Some(id) = words.left.pop_if(|_| !deadline.is_over()) {
+        while let Some(id) = self.left.pop_if(|_| !deadline.is_over()) {
             match read(objects, &id, LARGEST) {
                 Ok(text) => {
-                    add_words(&text, &mut words.known);
-                    words.budget = words.budget.saturating_sub(text.len());
+                    add_words(&text, &mut self.known);
+                    self.budget = self.budget.saturating_sub(text.len());
                 }
-                Err(Fault::TooLarge(_)) => words.large.push(id),
-                Err(_) => words.is_whole = false,
+                Err(Fault::TooLarge(_)) => self.large.push(id),
+                Err(_) => self.is_whole = false,
             }
-            if words.budget == 0 || words.known.len() > MOST_WORDS {
-                (words.is_whole, words.left) = (false, Vec::new());
+            if self.budget == 0 || self.known.len() > MOST_WORDS {
+                (self.is_whole, self.left) = (false, Vec::new());
             }
         }
         let mut is_known: Vec<Option<bool>> = names
             .iter()
-            .map(|name| match words.known.contains(&hash(name.as_bytes())) {
+            .map(|name| match self.known.contains(&hash(name.as_bytes())) {
                 true => Some(true),
-                false => (words.is_whole && words.left.is_empty()).then_some(false),
+                false => (self.is_whole && self.left.is_empty()).then_some(false),
             })
             .collect();
         // A word that is nowhere else may be in a large file.
-        for id in &words.large {
+        for id in &self.large {
             if !is_known.contains(&Some(false)) {
                 break;
             }
@@ -101,7 +109,7 @@ impl Words {
     }
 }
 
-/// Returns the text of a file in UTF-8, or the bytes if they are no text.
+/// Returns the content of a file, in UTF-8 if it is text in an encoding with zeros.
 pub(super) fn read(objects: &mut Handle, id: &gix::ObjectId, most: u64) -> Result<Vec<u8>, Fault> {
     let mut data = Vec::new();
     objects.read(id, gix::objs::Kind::Blob, most, &mut data)?;

@@ -201,7 +201,8 @@ fn least_relevance(asked: &ContextRequest, sure: f64) -> f64 {
 /// What the best hits say about the question.
 struct Judged {
     verdict: Verdict,
-    /// How sure it is that the question means one of them, from 0 to 1: if one contains nearly all words of a long question.
+    /// How sure it is that the question means one of them, from 0 to 1: if one contains nearly all words of a long
+    /// question.
     sure: f64,
     /// The requests of a user that the question means.
     meant: Vec<Memory>,
@@ -254,8 +255,8 @@ fn is_same(one: &Ranked, other: &Ranked) -> bool {
     (one.store, one.place.key) == (other.store, other.place.key)
 }
 
-/// The conversations of a context: their weights, and the conversations that are already listed, with the times of their
-/// first messages.
+/// The conversations of a context: their weights, and the conversations that are already listed, with the times of
+/// their first messages.
 struct Relevant<'a> {
     sessions: &'a HashMap<Conversation, Weighed>,
     listed: &'a HashMap<SessionId, Millis>,

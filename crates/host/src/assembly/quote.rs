@@ -60,8 +60,8 @@ pub fn has_sentence(text: &str, piece: Range<usize>) -> bool {
     said.flat_map(|block| blocks::sentences(&block)).any(|sentence| is_within(&sentence))
 }
 
-/// Returns the text around the bytes `piece`, and the bytes of the piece in it. A message can have megabytes, so only a part
-/// of it is read.
+/// Returns the text around the bytes `piece`, and the bytes of the piece in it. A message can have megabytes, so only a
+/// part of it is read.
 fn around(text: &str, piece: Range<usize>) -> Option<(&str, Range<usize>)> {
     let last = text.floor_char_boundary(piece.end.min(piece.start.saturating_add(READ)));
     let begin = text.floor_char_boundary(piece.start.saturating_sub(READ_AROUND));

@@ -22,8 +22,8 @@ pub fn is_short_answer(memory: &Memory) -> bool {
     memory.kind == Kind::Message && memory.text.split_whitespace().take(FEW_WORDS).count() < FEW_WORDS
 }
 
-/// Adds the messages before the short answers `answers`, as long as they fit. `known` are the messages that have their own
-/// place.
+/// Adds the messages before the short answers `answers`, as long as they fit. `known` are the messages that have their
+/// own place.
 pub async fn add_questions(
     project: &OpenProject,
     asked: &ContextRequest,
@@ -46,8 +46,8 @@ pub async fn add_questions(
     Ok(())
 }
 
-/// Adds the last reply to each of the first `requests`, which are messages of a user. What an assistant says last before
-/// the user's next message is what came of the request.
+/// Adds the last reply to each of the first `requests`, which are messages of a user. What an assistant says last
+/// before the user's next message is what came of the request.
 pub async fn add_last_replies(
     project: &OpenProject,
     asked: &ContextRequest,

@@ -23,9 +23,9 @@ const MOST_READ: usize = 300;
 /// The heading above the instructions.
 const HEAD: &str = "[what the user wants]\n";
 
-/// Returns the passages of the user's standing instructions and preferences. Those that share words with the question come
-/// first, then the latest. Together they take at most [`STANDING_SHARE`] of the budget. Superseded ones are
-/// marked later, with the other passages. Also returns their memories.
+/// Returns the passages of the user's standing instructions and preferences. Those that share words with the question
+/// come first, then the latest. Together they take at most [`STANDING_SHARE`] of the budget. Superseded ones are marked
+/// later, with the other passages. Also returns their memories.
 pub async fn standing(project: &OpenProject, asked: &ContextRequest) -> Result<(Vec<Passage>, Vec<Memory>)> {
     let (store, scope) = (project.store.as_ref(), &asked.scope);
     let filter = Filter {

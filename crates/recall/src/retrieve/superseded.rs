@@ -22,14 +22,14 @@ const EXAMINED: usize = 60;
 /// The number of the best notes whose texts are compared with each other. Arbitrary: more than one page shows.
 const COMPARED_NOTES: usize = 20;
 
-/// Two hits answer a question equally well if the lower score is at least this share of the higher one. Arbitrary. Used if
-/// their meaning is not known.
+/// Two hits answer a question equally well if the lower score is at least this share of the higher one. Arbitrary. Used
+/// if their meaning is not known.
 const EQUAL_SCORE: f64 = 0.8;
 
-/// Two hits of which the meaning is known answer a question equally well if the lower score is at least the first share of the
-/// higher one, and the nearness of the meaning at least the second share of that of the nearest hit. A score alone says
-/// less: words around a hit raise it. Measured by `evals updates` on chats of a user with an assistant: with 0.8 and 0,
-/// the newest value comes before older ones for 65% of the questions.
+/// Two hits of which the meaning is known answer a question equally well if the lower score is at least the first share
+/// of the higher one, and the nearness of the meaning at least the second share of that of the nearest hit. A score
+/// alone says less: words around a hit raise it. Measured by `evals updates` on chats of a user with an assistant: with
+/// 0.8 and 0, the newest value comes before older ones for 65% of the questions.
 const EQUAL_MEANING: (f64, f64) = (0.55, 0.6);
 
 /// If two notes begin with the same word, a smaller share is enough. Arbitrary.

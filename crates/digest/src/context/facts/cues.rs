@@ -179,8 +179,9 @@ pub(super) fn kind(own: &str, among_people: bool) -> Option<Kind> {
     (among_people && tells(own)).then_some(Kind::Fact)
 }
 
-/// Returns whether a sentence states an instruction or a preference, which holds whatever the question is.
-pub(super) fn is_standing(text: &str) -> bool {
+/// Returns whether a sentence states an instruction or a preference, which holds whatever the question is. Other
+/// decisions matter only to questions about them.
+pub fn is_standing(text: &str) -> bool {
     clauses(text).iter().any(|clause| prefers(clause) || instructs(clause, false))
 }
 

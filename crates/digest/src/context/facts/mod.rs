@@ -20,6 +20,7 @@ mod words;
 
 use crate::statements::replies;
 pub use crate::statements::voice::Voice;
+pub use cues::is_standing;
 use std::collections::HashSet;
 use tiro_base::memory::{Kind, Role};
 
@@ -70,11 +71,6 @@ impl Said<'_> {
     pub fn voice(&self) -> Voice {
         Voice::of(self.role, self.speaker)
     }
-}
-
-/// Returns whether a fact is a standing instruction or a preference. Other decisions matter only to questions about them.
-pub fn is_standing(text: &str) -> bool {
-    cues::is_standing(text)
 }
 
 /// Returns the facts and decisions of `messages`, in order. An assistant's messages after the last message of a person

@@ -11,7 +11,6 @@ pub(super) mod to_do;
 
 use super::exchanges::Exchange;
 use super::reading::Reading;
-
 use super::{Source, Summary};
 use read::Account;
 use tiro_base::memory::Level;

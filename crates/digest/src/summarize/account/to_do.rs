@@ -40,8 +40,8 @@ pub(in crate::summarize) fn open_line(
     })
 }
 
-/// Returns the open items of the last to-do list of `sources`. Returns `None` if there is no list, if nothing is open, or
-/// if the conversation went on to other things.
+/// Returns the open items of the last to-do list of `sources`. Returns `None` if there is no list, if nothing is open,
+/// or if the conversation went on to other things.
 fn open<'a>(sources: &[Source<'a>]) -> Option<Open<'a>> {
     let mut tasks: Vec<(&str, &str)> = Vec::new();
     let (mut changed, mut after) = (None, 0);

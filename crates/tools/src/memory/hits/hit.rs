@@ -202,8 +202,8 @@ impl Hit {
         text
     }
 
-    /// Returns how the hit's commit, or the code that it names, has changed since the memory was made; `None` if nothing
-    /// changed.
+    /// Returns how the hit's commit, or the code that it names, has changed since the memory was made; `None` if
+    /// nothing changed.
     pub fn stale(&self) -> Option<String> {
         let stale = match self.freshness.as_str() {
             "file_changed" | "gone" if !self.stale_names.is_empty() => {
@@ -252,8 +252,9 @@ impl Hit {
             }
             return true;
         }
-        if !self.stale_names.is_empty() {
-            self.stale_names.clear();
+        // One name stays, so that the line does not speak of a file.
+        if self.stale_names.len() > 1 {
+            self.stale_names.truncate(1);
             return true;
         }
         if !self.conversations.is_empty() {
