@@ -103,7 +103,8 @@ fn ignored_documents_are_not_read() {
 fn the_open_items_of_a_to_do_list_are_part_of_what_was_last() {
     let home = Home::new();
     let repo = home.repo("repo");
-    repo.commit("a.txt", "a\n", "Begin");
+    repo.commit("AGENTS.md", "# Rules\n\nWrite down where we leave off.\n", "Begin");
+    assert_eq!(home.json(&repo.path, &["import", "git"])["documents"], 1);
     let talk = Talk::new(&home, ID, &repo.path, "main");
     talk.says("user", 0, "Please port the quince press to the new mill, with its tests.");
     let list = |one: &str, two: &str| {
@@ -125,7 +126,7 @@ fn the_open_items_of_a_to_do_list_are_part_of_what_was_last() {
     let mut server = home.serve(&repo.path);
     let text = server.text("retrieve_context", json!({"query": "where did we leave off?"}));
     assert!(text.contains("Open in the to-do list: Oil the linseed shaft."), "{text}");
-    assert!(!text.contains("modified successfully"), "{text}");
+    assert!(!text.contains("modified successfully") && !text.contains("AGENTS.md"), "{text}");
     let hits = server.search("take the old shaft out of the barn");
     assert_eq!(hits[0]["speaker"], "assistant", "{hits:?}");
 }

@@ -299,9 +299,10 @@ async fn show(
             if is_summary && (is_listed || is_short(&hit, few)) {
                 continue;
             }
-            // A question about the latest conversations is not about what was before them.
-            let is_before = !is_listed && listed.values().min().is_some_and(|began| hit.memory.time < *began);
-            if is_before || hit.ranked.score < best && says_nothing(&hit, room) {
+            // A question about the latest conversations is not about what was before them, nor about documents.
+            let is_beside = |began: &Millis| hit.memory.time < *began || hit.memory.kind == Kind::Document;
+            let is_beside = !is_listed && listed.values().min().is_some_and(is_beside);
+            if is_beside || hit.ranked.score < best && says_nothing(&hit, room) {
                 *chosen.dropped.entry(part_of(&hit.ranked).as_str()).or_default() += 1;
                 continue;
             }
