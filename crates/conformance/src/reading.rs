@@ -1,6 +1,8 @@
 //! Promises about reading memories and sessions: by key, by place in a session, page by page, and by name.
 
-use super::fixture::{Answered, Fixture, by_words, fact, message, message_at, name, note, prepared};
+use super::fixture::{
+    Answered, Fixture, by_words, conversation, fact, message, message_at, name, note, prepared,
+};
 use tiro_base::filter::Filter;
 use tiro_base::memory::{Draft, Kind, Memory, MemoryId, Provenance};
 use tiro_store::*;
@@ -218,6 +220,17 @@ pub async fn a_session_is_described_by_title_and_client(fixture: Fixture) {
     let known = about().await;
     assert_eq!((known[1].title.as_deref(), known[1].client.as_deref()), (Some("A title"), Some("a client")));
     assert_eq!((&known[0].title, &known[0].client), (&None, &None));
+    // A memory that summarises the session replaces the one title that it names.
+    let mut memory = conversation("s", "a summary");
+    (memory.draft.title, memory.draft.topic) = (Some("Its own".into()), Some("A title".into()));
+    let hash = source_hash(fixture.rows("s").await.iter().map(|row| &row.id));
+    fixture.store.save_conversation(&fixture.scope, memory, 1, hash, 1).await.answered();
+    let known = about().await.remove(1);
+    assert_eq!((known.title.as_deref(), known.given.as_deref()), (Some("Its own"), Some("A title")));
+    assert_eq!(fixture.store.sessions_called(&fixture.scope, "own", 5).await.answered(), [name("s")]);
+    let renamed = Origin { title: Some("Renamed".into()), ..Origin::default() };
+    fixture.store.describe_session(&fixture.scope, &name("s"), renamed).await.answered();
+    assert_eq!(about().await[1].title.as_deref(), Some("Renamed"));
 }
 
 pub async fn a_description_keeps_what_it_does_not_name(fixture: Fixture) {

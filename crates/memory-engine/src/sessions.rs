@@ -114,7 +114,7 @@ impl MemoryStore {
             let about = |name: &SessionId| {
                 let Some((key, session)) = state.session(scope, name) else { return About::default() };
                 let title = state.title(key).or_else(|| state.opening(key));
-                About { title, client: session.client.clone() }
+                About { title, given: state.given(key), client: session.client.clone() }
             };
             Ok(sessions.iter().map(about).collect())
         })
@@ -340,16 +340,20 @@ impl State {
         })
     }
 
-    /// Returns the title that the client gave the session; if there is none, that of the memory that summarises it.
+    /// Returns the title that the client gave the session. Returns the title of the memory that summarises the session
+    /// if there is none, or if the topic of this memory is the client's title.
     pub fn title(&self, key: SessionKey) -> Option<String> {
-        let own = self.sessions.get(&key)?.title.as_deref().map(|title| title.trim_matches(' '));
-        let own = own.filter(|title| !title.is_empty()).map(str::to_owned);
-        let summary = || {
-            self.living_in(key)
-                .filter(|memory| memory.kind == Kind::Conversation)
-                .find_map(|memory| memory.title.clone())
-        };
-        own.or_else(summary)
+        let given = self.given(key);
+        let is_summary = |memory: &&Stored| memory.kind == Kind::Conversation && memory.title.is_some();
+        let summary = self.living_in(key).find(is_summary);
+        let replaces = |memory: &&Stored| given.is_none() || given == memory.topic;
+        summary.filter(replaces).and_then(|memory| memory.title.clone()).or(given)
+    }
+
+    /// Returns the title that the client gave the session.
+    fn given(&self, key: SessionKey) -> Option<String> {
+        let title = self.sessions.get(&key)?.title.as_deref()?.trim_matches(' ');
+        (!title.is_empty()).then(|| title.to_owned())
     }
 
     /// Returns what stands for the title of a session without one: the title or the beginning of the user's first

@@ -79,6 +79,39 @@ const REJECTS: &[&str] = &[
     "instead",
 ];
 
+/// Words and phrases that confirm a result, at the beginning of a reply.
+const CONFIRMS: &[&str] = &[
+    "thanks",
+    "thank you",
+    "thx",
+    "great",
+    "perfect",
+    "awesome",
+    "amazing",
+    "excellent",
+    "nice",
+    "brilliant",
+    "wonderful",
+    "well done",
+    "good job",
+    "works",
+    "it works",
+    "that works",
+    "that worked",
+    "it worked",
+    "all good",
+    "looks good",
+    "lgtm",
+    "that did it",
+    "that fixed it",
+];
+
+/// Returns whether a reply confirms the result before it.
+pub fn confirms(reply: &str) -> bool {
+    let head = head(reply);
+    CONFIRMS.iter().any(|phrase| begins_with(&head, phrase)) && !rejects(reply)
+}
+
 /// Returns whether a reply accepts the proposal before it.
 pub fn accepts(reply: &str) -> bool {
     let head = head(reply);
@@ -115,6 +148,8 @@ mod tests {
     fn replies_accept_reject_or_take_back() {
         assert!(accepts("Yes, go ahead") && accepts("sounds good!") && accepts("lets do that"));
         assert!(!accepts("ok but it still hangs") && !accepts("add tests") && !accepts("goodness"));
+        assert!(confirms("Perfect, that works.") && confirms("thanks! now the docs"));
+        assert!(!confirms("ok") && !confirms("great, but it still hangs") && !confirms("next"));
         assert!(
             rejects("no, do not clean it up")
                 && rejects("why did you do that")

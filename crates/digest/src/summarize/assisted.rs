@@ -28,6 +28,52 @@ const RETRACTS: [&str; 18] = [
     "you are right",
 ];
 
+/// The beginnings of sentences in which an assistant announces a step, or thinks about the request.
+const STEPS: [&str; 20] = [
+    "let me",
+    "let's",
+    "i'll",
+    "i will",
+    "i need to",
+    "i should",
+    "i want to",
+    "i think",
+    "now let",
+    "now i",
+    "next, i",
+    "first, i",
+    "the user wants",
+    "the user is",
+    "the user says",
+    "the user said",
+    "the user asked",
+    "the user asks",
+    "the user has",
+    "user wants",
+];
+
+/// Returns the text of `sentence` in lower case, with straight apostrophes.
+fn lower(sentence: &str) -> String {
+    sentence.to_lowercase().replace('’', "'")
+}
+
+/// Returns whether `text` begins with `start` and a word ends there.
+fn begins_with(text: &str, start: &str) -> bool {
+    text.strip_prefix(start).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+}
+
+/// Returns whether an assistant announces a step in a sentence, or thinks about the request, as in "The user wants a
+/// table". Some clients export such thoughts as if they were answers.
+pub(super) fn is_step(sentence: &str) -> bool {
+    let text = lower(sentence);
+    let is_doing = |start: &str| {
+        let next = text.strip_prefix(start).and_then(|rest| rest.split(' ').next());
+        next.is_some_and(|next| next.ends_with("ing"))
+    };
+    let announces = STEPS.iter().any(|start| begins_with(&text, start)) && !text.starts_with("let me know");
+    announces || is_doing("i'm ") || is_doing("i am ")
+}
+
 /// Returns whether the sources are a user's conversation with an assistant. The assistant's answers are long, or
 /// several in a row, or use tools. In any other conversation, all speakers count alike.
 pub(super) fn is_assisted(sources: &[Source<'_>]) -> bool {
@@ -62,8 +108,6 @@ pub(super) fn last_part(answer: &str) -> usize {
 
 /// Returns whether an assistant takes back in a sentence what it said before.
 pub(super) fn retracts(sentence: &str) -> bool {
-    let text = sentence.to_lowercase().replace('’', "'");
-    RETRACTS
-        .iter()
-        .any(|start| text.strip_prefix(start).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric)))
+    let text = lower(sentence);
+    RETRACTS.iter().any(|start| begins_with(&text, start))
 }

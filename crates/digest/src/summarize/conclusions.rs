@@ -5,6 +5,7 @@
 //! verb or a hedge is an intention, an instruction or a guess. The words are English. Sentences of other languages
 //! count as plain statements.
 
+use super::assisted::{is_step, retracts};
 use super::reading::Sentence;
 use super::specificity::verbs_of_requests;
 use tiro_text::blocks::Form;
@@ -26,7 +27,48 @@ const POINTS: &str = "this these above below following";
 /// Words that judge the work. A statement with such a word is praise, which says little and is often wrong.
 const JUDGES: &str = "success successful successfully proper properly correct correctly accurate accurately robust \
     comprehensive excellent complete completed completely completion maintainable best fully significant progress \
-    better consistent consistency resolved works working";
+    better consistent consistency resolved works working follows preserved maintained essential";
+
+/// Words that claim an effect. An assistant claims effects before it has seen them, so that such a statement needs
+/// something that bears it out.
+const EFFECTS: &str = "fix fixed fixes fixing solved solves passes passing pass passed now ensures ensure prevents \
+    eliminates handles functional running runs deployed live achieved optimized improved faster clean";
+
+/// The verbs with which an assistant reports a change.
+const CHANGES: &str = "added created updated removed renamed moved implemented replaced refactored changed deleted \
+    installed integrated introduced extended modified rewrote built set wrote";
+
+/// Returns whether a sentence claims an effect of the work, such as "Fixed the login", and not only a change.
+pub(super) fn claims_effect(sentence: &Sentence) -> bool {
+    has_one_of(&sentence.text, EFFECTS)
+}
+
+/// Returns whether a sentence reports a change of files, such as "Added a parser".
+pub(super) fn reports_change(sentence: &Sentence) -> bool {
+    has_one_of(&sentence.text, CHANGES)
+}
+
+fn has_one_of(text: &str, list: &str) -> bool {
+    let mut words = text.split(|c: char| !c.is_alphanumeric());
+    words.any(|word| list.split_whitespace().any(|each| word.eq_ignore_ascii_case(each)))
+}
+
+/// The labels before a finding, as in "Root cause: the pool has one connection".
+const FINDINGS: [&str; 6] = ["cause", "root cause", "the cause", "reason", "problem", "the problem"];
+
+/// A label of a sentence has at most this many words. Arbitrary.
+const LABEL: usize = 4;
+
+/// Returns whether a sentence begins with a label that is no finding, as "Reduced confusion: …" or "2. Migration" do.
+/// Such a sentence is a part of a list.
+fn has_label(text: &str) -> bool {
+    let is_numbered = text.split_once(['.', ')']).is_some_and(|(number, rest)| {
+        rest.starts_with(' ') && number.bytes().all(|byte| byte.is_ascii_digit())
+    });
+    let label = text.split_once(": ").map(|(label, _)| label);
+    let is_label = |label: &str| label.split_whitespace().count() <= LABEL && !FINDINGS.contains(&label);
+    is_numbered || (label.is_some_and(is_label) && !retracts(text))
+}
 
 /// A conclusion has at least this many words that are not common. Arbitrary.
 const LEAST_WORDS: usize = 3;
@@ -49,6 +91,8 @@ pub(super) fn concludes(sentence: &Sentence) -> bool {
         && !has(LEANS, first)
         && !first.ends_with("ing")
         && !verbs_of_requests().any(|verb| verb == *first)
-        && (!sentence.is_item || first.ends_with("ed"))
+        && (!sentence.is_item || has(CHANGES, first))
+        && !has_label(&text)
+        && !is_step(&text)
         && !words.iter().any(|word| is_modal(word) || has(JUDGES, word) || has(POINTS, word))
 }

@@ -1,14 +1,16 @@
 //! Divides a conversation of a user with an assistant into exchanges. An exchange is a request of the user with its
 //! outcome.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::Source;
-use super::assisted::retracts;
+use super::assisted::{is_step, retracts};
 use super::reading::{Reading, Sentence};
 use super::specificity::specificity;
-use crate::statements::replies::{accepts, rejects};
+use crate::statements::replies::{accepts, confirms, rejects};
 use crate::tuning::summaries;
 use tiro_base::memory::Role;
-use tiro_text::blocks::Form;
+use tiro_text::blocks::{Form, has_calls};
 
 /// A request of the user, and the answers until the user's next message.
 #[derive(Debug, Default)]
@@ -22,6 +24,11 @@ pub(super) struct Exchange {
     pub(super) agreed: Option<usize>,
     /// Whether the user rejected the answer, or the assistant took it back.
     pub(super) is_rejected: bool,
+    /// Whether something bears out what the answer claims: the user accepted it, tests passed after the last edit, or
+    /// the assistant committed its work.
+    pub(super) is_borne_out: bool,
+    /// Whether the assistant called a tool.
+    pub(super) has_calls: bool,
     /// The files that were edited, in order.
     pub(super) files: Vec<String>,
     /// The ids of the commits that were made, as git printed them.
@@ -33,6 +40,8 @@ pub(super) fn exchanges(reading: &Reading, sources: &[Source<'_>]) -> Vec<Exchan
     let mut exchanges: Vec<Exchange> = Vec::new();
     let mut at = 0;
     let mut is_answered = true;
+    let repeated = repeated(sources);
+    let mut said: BTreeSet<&str> = BTreeSet::new();
     for (place, source) in sources.iter().enumerate() {
         let start = at;
         while reading.sentences.get(at).is_some_and(|sentence| sentence.source == place) {
@@ -40,16 +49,28 @@ pub(super) fn exchanges(reading: &Reading, sources: &[Source<'_>]) -> Vec<Exchan
         }
         match source.role {
             Role::User => {
-                let said = |each: &usize| {
-                    !reading.sentences[*each].is_boilerplate && reading.sentences[*each].form != Form::Aside
+                // A sentence that the user repeats, such as a pasted error, is shown once.
+                let mut is_new = |each: &usize| {
+                    let sentence = &reading.sentences[*each];
+                    !sentence.is_boilerplate
+                        && sentence.form != Form::Aside
+                        && said.insert(sentence.text.as_str())
                 };
-                let asked: Vec<usize> = (start..at).filter(said).collect();
+                let asked: Vec<usize> = (start..at).filter(&mut is_new).collect();
                 let agreed = exchanges.last().filter(|_| agrees(source.text)).and_then(|last| {
                     let last = *last.answered.last()?;
                     (reading.sentences[last].form == Form::Question).then_some(last)
                 });
                 if is_answered && rejects(source.text) {
                     reject(&mut exchanges, reading);
+                } else if is_answered && let Some(last) = exchanges.last_mut() {
+                    last.is_borne_out |= confirms(source.text);
+                }
+                if repeated.contains(&place) {
+                    // No person writes it, so its answer isn't part of the account either.
+                    exchanges.push(Exchange { is_rejected: true, ..Exchange::default() });
+                    is_answered = false;
+                    continue;
                 }
                 if asked.is_empty() && agreed.is_none() {
                     continue;
@@ -62,6 +83,11 @@ pub(super) fn exchanges(reading: &Reading, sources: &[Source<'_>]) -> Vec<Exchan
             }
             Role::Assistant => {
                 is_answered = true;
+                if has_calls(source.text)
+                    && let Some(last) = exchanges.last_mut()
+                {
+                    last.has_calls = true;
+                }
                 if reading.sentences[start..at].iter().any(|sentence| retracts(&sentence.text))
                     && let [.., before, _] = &mut exchanges[..]
                 {
@@ -70,7 +96,11 @@ pub(super) fn exchanges(reading: &Reading, sources: &[Source<'_>]) -> Vec<Exchan
                 if exchanges.is_empty() {
                     exchanges.push(Exchange::default());
                 }
-                exchanges.last_mut().expect("there is one").answered = (start..at).collect();
+                // An answer that ends with a step concludes nothing.
+                let ends_with_step =
+                    reading.sentences[start..at].last().is_some_and(|last| is_step(&last.text));
+                let concluding = if ends_with_step { at..at } else { start..at };
+                exchanges.last_mut().expect("there is one").answered = concluding.collect();
             }
             Role::Tool => {
                 if let Some(last) = exchanges.last_mut() {
@@ -107,26 +137,78 @@ fn agrees(text: &str) -> bool {
     text.split_whitespace().count() <= SHORT && accepts(text)
 }
 
-/// Notes the files that a tool call edited and the commits that it made.
-fn note_call(exchange: &mut Exchange, text: &str) {
-    let first = text.lines().next().unwrap_or_default();
-    let Some((tool, arguments)) = first.split_once(": ") else { return };
+/// A message of at least this many words that a conversation contains several times is not written by a person each
+/// time. Arbitrary.
+const LONG: usize = 12;
+
+/// Returns the indexes of the user's messages that repeat an earlier one. If a conversation contains a message more
+/// than twice, a hook or a command of the client writes it, so that its first place is returned, too.
+pub(super) fn repeated(sources: &[Source<'_>]) -> BTreeSet<usize> {
+    let mut places: BTreeMap<Vec<&str>, Vec<usize>> = BTreeMap::new();
+    for (place, source) in sources.iter().enumerate().filter(|(_, source)| source.role == Role::User) {
+        places.entry(source.text.split_whitespace().collect()).or_default().push(place);
+    }
+    let is_of_hook = |words: &[&str], places: &[usize]| words.len() >= LONG && places.len() > 2;
+    let has_others = places.iter().any(|(words, places)| !is_of_hook(words, places));
+    let again = places.into_iter().filter(|(words, _)| words.len() >= LONG).flat_map(|(words, places)| {
+        let kept = usize::from(!has_others || !is_of_hook(&words, &places));
+        places.into_iter().skip(kept)
+    });
+    again.collect()
+}
+
+/// Returns the name of the file that a tool call edited.
+pub(super) fn edits(call: &str) -> Option<String> {
+    let (tool, arguments) = call.lines().next()?.split_once(": ")?;
     let tool = tool.to_ascii_lowercase();
-    if ["edit", "write", "patch", "replace", "create"].iter().any(|verb| tool.contains(verb)) {
-        let is_path = |word: &&str| word.contains('/') || word.contains('.');
-        let path = arguments.split([' ', ':']).find(is_path).unwrap_or_default();
-        let name = path.rsplit('/').next().unwrap_or(path).to_owned();
-        if !name.is_empty() && !exchange.files.contains(&name) {
+    if !["edit", "write", "patch", "replace", "create"].iter().any(|verb| tool.contains(verb)) {
+        return None;
+    }
+    let is_path = |word: &&str| word.contains('/') || word.contains('.');
+    let path = arguments.split([' ', ':']).find(is_path)?;
+    Some(path.rsplit('/').next().unwrap_or(path).to_owned()).filter(|name| !name.is_empty())
+}
+
+/// Notes what a tool call shows: the file that it edited, the commits that it made, and whether tests passed.
+fn note_call(exchange: &mut Exchange, text: &str) {
+    exchange.has_calls = true;
+    if let Some(name) = edits(text) {
+        exchange.is_borne_out = false;
+        if !exchange.files.contains(&name) {
             exchange.files.push(name);
         }
+        return;
     }
-    if arguments.contains("git commit") {
+    exchange.is_borne_out = have_passed(text).unwrap_or(exchange.is_borne_out);
+    if text.lines().next().unwrap_or_default().contains("git commit") {
         // Git prints `[branch 1a2b3c4] subject`.
         let printed = text.lines().filter_map(|line| line.trim().strip_prefix('[')?.split_once(']'));
         let ids = printed.filter_map(|(inner, _)| inner.rsplit(' ').next());
         let is_id = |id: &&str| id.len() >= 7 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let before = exchange.commits.len();
         exchange.commits.extend(ids.filter(is_id).map(str::to_owned));
+        exchange.is_borne_out |= exchange.commits.len() > before;
     }
+}
+
+/// Returns whether the tests passed whose results a program printed, as in "12 passed, 1 failed". Returns `None` if it
+/// printed no results.
+fn have_passed(output: &str) -> Option<bool> {
+    let mut words = output.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).peekable();
+    let mut found = None;
+    while let Some(word) = words.next() {
+        let Some(next) = words.peek().filter(|_| word.bytes().all(|byte| byte.is_ascii_digit())) else {
+            continue;
+        };
+        match next.to_ascii_lowercase().as_str() {
+            "passed" | "passing" => found = found.or(Some(true)),
+            "failed" | "failing" | "failures" | "errors" if word.bytes().any(|byte| byte != b'0') => {
+                return Some(false);
+            }
+            _ => {}
+        }
+    }
+    found
 }
 
 /// Returns how central each word of `reading` is. A word is more central if more sentences contain it, and if it is a
@@ -155,6 +237,34 @@ pub(super) fn overlap(question: &[&Sentence], sentence: &Sentence) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_results_of_tests_bear_out_an_answer() {
+        for (output, passed) in [
+            ("test result: ok. 12 passed; 0 failed; 0 ignored", Some(true)),
+            ("Tests: 3 failed, 29 passed, 32 total", Some(false)),
+            ("  7 passing (21ms)\n  1 failing", Some(false)),
+            ("found 0 errors", None),
+            ("error TS2339: no such property\nFound 4 errors.", Some(false)),
+            ("Compiling 12 crates", None),
+        ] {
+            assert_eq!(have_passed(output), passed, "{output}");
+        }
+    }
+
+    #[test]
+    fn what_a_hook_writes_again_and_again_is_no_request() {
+        let hook = "Update the architecture notes with all that the changes of this session mean for them.";
+        let retried = "Please move all of the exports into one module and keep their names as they are.";
+        let said = [retried, retried, hook, "Add a test.", hook, "Rename it.", hook];
+        let source =
+            |text| Source { ordinal: 0, speaker: "", role: Role::User, time: 0, text, corrected: &[] };
+        let all: Vec<Source<'_>> = said.into_iter().map(source).collect();
+        assert_eq!(repeated(&all), BTreeSet::from([1, 2, 4, 6]));
+        assert_eq!(repeated(&all[2..3]), BTreeSet::new());
+        let only: Vec<Source<'_>> = [hook; 4].into_iter().map(source).collect();
+        assert_eq!(repeated(&only), BTreeSet::from([1, 2, 3]), "the conversation has no other request");
+    }
 
     #[test]
     fn a_word_that_begins_like_yes_does_not_agree() {

@@ -36,7 +36,7 @@ pub use commit::{Commit, commit_by_model, commit_request};
 pub use extract::{NO_SENTENCE, extract, extract_to_the_end};
 pub use model::{SHOWN_AGAIN, Wish, WrittenSummary, by_model, requests};
 pub use quality::{Verdict, cite, judge, quality};
-pub use title::title;
+pub use title::{shown_title, title};
 pub use topics::topics;
 
 /// A message, a commit or another text to summarise.

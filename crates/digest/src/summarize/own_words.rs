@@ -5,7 +5,7 @@
 //! project. Material is quoted text, a pasted document, and what follows an introduction such as "shorten this:". The
 //! first sentence after an introduction is quoted together with the introduction, so that a reader sees what it is.
 
-use tiro_text::blocks::{self, Block, Form, Kind, Sentence, blocks, pasted_from, quotations};
+use tiro_text::blocks::{self, Block, Form, Kind, Sentence, blocks, first_error, pasted_from, quotations};
 
 /// The last words of a sentence that announces material.
 const ANNOUNCE: [&str; 5] = ["this", "these", "below", "following", "here"];
@@ -39,6 +39,10 @@ pub(super) fn own_words(message: &str) -> Vec<Sentence> {
             own.extend(lead.take().and_then(|lead| with_code(lead, &block)));
             continue;
         }
+        if material == Some(Kind::Item) && block.kind == Kind::Item {
+            add_item(&mut own, &block);
+            continue;
+        }
         if material.is_some() || (block.range.start >= pasted && own.iter().any(|said| is_prose(&said.text)))
         {
             continue;
@@ -70,7 +74,21 @@ pub(super) fn own_words(message: &str) -> Vec<Sentence> {
         }
     }
     own.extend(lead.and_then(alone));
+    name_error(&mut own, message);
     own
+}
+
+/// Adds the first error in the material to the sentence before the material, because "see the log" says nothing
+/// without the error.
+fn name_error(own: &mut [Sentence], message: &str) {
+    let Some(last) = own.last_mut() else { return };
+    let Some(named) = first_error(&message[last.range.end..]) else { return };
+    let head = last.text.trim_end_matches(['.', ':', ' ']);
+    let text = format!("{head}: {named}");
+    let both = Sentence { text, form: Form::Statement, is_open: true, ..last.clone() };
+    if !last.text.contains(named.trim_end_matches('…')) && both.is_whole() {
+        *last = both;
+    }
 }
 
 /// Returns an introduction and the first sentence of its material as one sentence. If they are too long together,
@@ -81,14 +99,33 @@ fn joined(lead: Sentence, first: Sentence) -> Option<Sentence> {
     if both.is_whole() { Some(both) } else { alone(lead) }
 }
 
+/// A sentence with items of a list has at most this many bytes. Arbitrary: two lines of a summary.
+const LONGEST_LIST: usize = 240;
+
+/// Adds an item of a list to the sentence with the list's introduction, as far as there is room.
+fn add_item(own: &mut [Sentence], item: &Block) {
+    let Some(last) = own.last_mut().filter(|last| last.is_item) else { return };
+    let text = format!("{}; {}", last.text, item.text.trim().trim_end_matches('.'));
+    if text.len() <= LONGEST_LIST && !item.text.contains('\n') {
+        last.text = text;
+        last.range.end = item.range.end;
+    }
+}
+
 /// Returns an introduction together with the first sentence of the code after it, if this is prose, as an error message
 /// is. Otherwise returns the introduction alone.
 fn with_code(lead: Sentence, code: &Block) -> Option<Sentence> {
+    let error = first_error(&code.text);
     let line = code.text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
+    let line = error.as_deref().unwrap_or(line);
     let first = line.split_inclusive(". ").next().unwrap_or_default().trim_end();
     let text = format!("{} {first}", lead.text);
     let both = Sentence { text, form: Form::Statement, is_open: true, ..lead.clone() };
-    if code.kind == Kind::Code && is_prose(first) && both.is_whole() { Some(both) } else { alone(lead) }
+    if code.kind == Kind::Code && (error.is_some() || is_prose(first)) && both.is_whole() {
+        Some(both)
+    } else {
+        alone(lead)
+    }
 }
 
 /// Returns an introduction as a sentence of its own.
@@ -149,7 +186,7 @@ mod tests {
             ),
             (
                 "Do these things:\n- Rename the cache\n- Drop the log\n\nThen run the tests.",
-                &["Do these things: Rename the cache", "Then run the tests."],
+                &["Do these things: Rename the cache; Drop the log", "Then run the tests."],
             ),
             ("I get this error:\n```\nno cache\n```\nWhat is it?", &["I get this error", "What is it?"]),
         ] {

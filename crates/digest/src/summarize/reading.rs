@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::assisted::{is_assisted, last_part, retracts};
+use super::assisted::{is_assisted, is_step, last_part, retracts};
 use super::own_words::own_words;
 use super::word_keys::{self, words};
 use super::{Corrected, Source};
@@ -121,6 +121,13 @@ impl Reading {
             }
         }
         reading.drop_taken_back(sources);
+        // A person whose messages have this role has a name.
+        let is_worthless = |sentence: &Sentence| {
+            let source = &sources[sentence.source];
+            let is_program = source.speaker.is_empty() || source.speaker == Role::Assistant.as_str();
+            source.role == Role::Assistant && is_program && is_step(&sentence.text)
+        };
+        reading.sentences.iter_mut().filter(|each| is_worthless(each)).for_each(|each| each.worth = 0.0);
         let all = reading.sentences.len() as f64;
         for word in &mut reading.words {
             let rare = (1.0 + all / f64::from(word.sentences.max(1))).ln().sqrt();

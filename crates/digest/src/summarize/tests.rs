@@ -363,6 +363,19 @@ fn only_the_last_answer_before_the_next_request_concludes() {
             "Table 7 has two columns",
             "slow",
         ),
+        // A thought that the client exports as an answer, and an answer that was interrupted.
+        (
+            &[call, (Role::Assistant, "The user wants table 7 to be fast. Table 7 has two columns.")],
+            end,
+            "Table 7 has two columns",
+            "The user wants",
+        ),
+        (
+            &[call, (Role::Assistant, "Table 7 has two columns. Let me look at table 8.")],
+            end,
+            "faster",
+            "columns",
+        ),
         // A step after which the assistant called a tool.
         (&[(Role::Assistant, "Table 7 has two columns."), call], end, "faster", "columns"),
     ] {
@@ -373,6 +386,77 @@ fn only_the_last_answer_before_the_next_request_concludes() {
             assert!(!text.contains(never), "{text}");
         }
     }
+}
+
+#[test]
+fn a_claim_of_an_effect_needs_something_that_bears_it_out() {
+    let asked = (Role::User, "The ferry import of harbour 7 loses rows, repair it.");
+    let edit = (Role::Tool, "Edit: src/ferry.rs\nok");
+    let claims = (Role::Assistant, "Fixed the lost rows of harbour 7.");
+    let next = (Role::User, "Write the changelog of release 3.");
+    for (between, is_shown) in [
+        (&[edit, claims, next][..], false),
+        (&[edit, claims], false),
+        (&[edit, claims, (Role::User, "Great, that works. Write the changelog of release 3.")], true),
+        (&[edit, (Role::Tool, "Bash: cargo test\nok:\n12 passed; 0 failed"), claims, next], true),
+        (&[(Role::Tool, "Bash: cargo test\nok:\n12 passed; 0 failed"), edit, claims, next], false),
+        (&[edit, (Role::Tool, "Bash: cargo test\nok:\n11 passed; 1 failed"), claims, next], false),
+        (&[edit, (Role::Tool, "Bash: git commit -m x\nok:\n[main 1a2b3c4] x"), claims, next], true),
+    ] {
+        let said: Vec<(Role, &'static str)> = [asked].iter().chain(between).copied().collect();
+        let text = told(&said);
+        assert_eq!(text.contains("Fixed the lost rows"), is_shown, "{text}");
+        assert!(text.contains("loses rows"), "{text}");
+    }
+}
+
+#[test]
+fn an_account_leaves_out_what_was_undone_and_what_says_nothing() {
+    let edit = (Role::Tool, "Edit: src/ferry.rs\nok");
+    let text = told(&[
+        (Role::User, "Show the ferries of harbour 7 in a table."),
+        edit,
+        (Role::Assistant, "- Added a prototypes folder for harbour 7\n- Added a table of 40 ferries"),
+        (Role::User, "please proceed"),
+        edit,
+        (Role::Assistant, "Added the timetable of harbour 7."),
+        (Role::User, "delete the prototypes folder if nothing of harbour 7 needs it"),
+        edit,
+        (Role::Assistant, "Removed 3 files of harbour 7."),
+    ]);
+    assert!(!text.contains("Added a prototypes folder") && !text.contains("please proceed"), "{text}");
+    assert!(text.contains("Added a table of 40 ferries"), "{text}");
+    assert!(text.contains("\n#5 assistant: Added the timetable"), "{text}");
+}
+
+#[test]
+fn a_request_with_a_log_names_its_error() {
+    let log = "please see the log of the deployment\n\n```\n[20:31:05] Cloning ferry\n[20:31:09] Error: Command \"npm \
+               run build\" exited with 1\n```";
+    let text = told(&[(Role::User, log), (Role::Tool, "Read: a.json\nok"), (Role::Assistant, "I see.")]);
+    assert_eq!(
+        text,
+        "#0 user: please see the log of the deployment: Error: Command \"npm run build\" exited with 1."
+    );
+}
+
+#[test]
+fn the_title_of_a_client_gives_way_if_it_is_not_about_the_requests() {
+    let said = talk_of(&[
+        (Role::User, "@notes.md let's pick up where we left off"),
+        (Role::Tool, "Edit: src/ferry.rs\nok"),
+        (Role::Assistant, "Done."),
+        (Role::User, "Print the totals of the harbour report as PDF"),
+    ]);
+    for (given, expected) in [
+        ("Harbour report totals", "Harbour report totals"),
+        ("Chat name generation request", "Print the totals of the harbour report as PDF"),
+        ("Report issue", "Report issue; Print the totals of the harbour report as PDF"),
+    ] {
+        assert_eq!(shown_title(given, &said), expected);
+    }
+    assert_eq!(shown_title("Next steps after prior chat", &said[..3]), "Pick up where we left off; ferry.rs");
+    assert_eq!(shown_title("Anything", &[]), "Anything");
 }
 
 #[test]
@@ -390,7 +474,7 @@ fn the_material_of_a_task_is_not_stated() {
     for material in ["tabs", "Kafka"] {
         assert!(!text.contains(material), "{text}");
     }
-    assert!(text.contains("The German text of 7 lines") && text.contains("proofread"), "{text}");
+    assert!(text.contains("The German text of 7 lines"), "{text}");
 }
 
 #[test]

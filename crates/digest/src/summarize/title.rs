@@ -1,10 +1,13 @@
 //! Chooses titles of conversations.
 
+use std::collections::BTreeSet;
+
 use super::Source;
 use super::conclusions::concludes;
+use super::exchanges::{edits, repeated};
 use super::own_words::{is_prose, own_words};
 use super::reading::{Reading, Sentence};
-use super::specificity::{names, specificity};
+use super::specificity::{names, specificity, verbs_of_requests};
 use super::word_keys::{self, words};
 use crate::tuning::summaries;
 use tiro_base::memory::Role;
@@ -49,6 +52,9 @@ const FILLERS: [&str; 30] = [
 const OPENERS: &str =
     "continue start proceed resume read check see review show tell explain help understand what";
 
+/// The phrase with which a user asks to go on with the work of an earlier conversation.
+const LEFT_OFF: &str = "left off";
+
 /// Words that refer to an earlier sentence.
 const REFERENCES: [&str; 6] = ["it", "its", "this", "that", "these", "they"];
 
@@ -63,13 +69,75 @@ const LONGEST_HEAD: usize = 30;
 /// high. Arbitrary.
 const BETTER: usize = 2;
 
+/// Words of titles that name a conversation or its course, not its topic.
+const COURSE: &str = "chat conversation discussion session prior previous last next step steps continue continuing \
+    started starting request requests question questions inquiry issue problem task tasks project untitled name";
+
+/// Returns the title that a conversation is shown with: `given`, the title of the client, if it is about what the user
+/// asked for. Otherwise the conversation's own title, as [`title`] makes it. If `given` has one word of the user's, both
+/// are joined.
+pub fn shown_title(given: &str, sources: &[Source<'_>]) -> String {
+    let said: BTreeSet<String> = sources
+        .iter()
+        .filter(|source| source.role == Role::User)
+        .flat_map(|source| words(source.text))
+        .map(|word| word_keys::key(word.text))
+        .collect();
+    let course: BTreeSet<String> = COURSE.split(' ').map(word_keys::key).collect();
+    let verbs: BTreeSet<String> = verbs_of_requests().map(word_keys::key).collect();
+    let is_about = |word: &str, key: &String| {
+        !word_keys::is_common(word, key) && !course.contains(key) && !verbs.contains(key)
+    };
+    let keys: BTreeSet<String> = words(given)
+        .into_iter()
+        .map(|word| (word.text, word_keys::key(word.text)))
+        .filter(|(word, key)| is_about(word, key) && said.contains(key))
+        .map(|(_, key)| key)
+        .collect();
+    if keys.len() > 1 {
+        return given.to_owned();
+    }
+    let (own, files) = (title(sources), edited(sources));
+    let (mut shown, more) = match () {
+        () if own.is_empty() => (given.to_owned(), files),
+        () if is_opener(&own) => (own, files),
+        () if keys.is_empty() => (own, String::new()),
+        () => (given.to_owned(), own),
+    };
+    add(&mut shown, &more);
+    shown
+}
+
+/// The maximum number of files in a title. Arbitrary.
+const FILES: usize = 3;
+
+/// Returns the names of the files that the assistant edited most often.
+fn edited(sources: &[Source<'_>]) -> String {
+    let mut counts: Vec<(String, usize)> = Vec::new();
+    for name in sources.iter().filter(|source| source.role == Role::Tool).filter_map(|call| edits(call.text))
+    {
+        match counts.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((name, 1)),
+        }
+    }
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let names: Vec<String> = counts.into_iter().take(FILES).map(|(name, _)| name).collect();
+    names.join(", ")
+}
+
 /// Returns the title of a conversation: the user's first request that says what it is about, in at most
 /// [`summaries::TITLE`] characters. A request such as "what is next" or "continue working on task 2" begins many
 /// sessions. So only its number or name is kept, and the next request is added. If no request says what it is about,
 /// the assistant's first conclusion is added. The title is empty if nothing can be quoted.
 pub fn title(sources: &[Source<'_>]) -> String {
-    let all: Vec<String> =
-        sources.iter().filter(|source| source.role == Role::User).flat_map(asked).collect();
+    let repeated = repeated(sources);
+    let all: Vec<String> = sources
+        .iter()
+        .enumerate()
+        .filter(|(place, source)| source.role == Role::User && !repeated.contains(place))
+        .flat_map(|(_, source)| asked(source))
+        .collect();
     let prose: Vec<String> = all.iter().filter(|ask| is_prose(ask)).cloned().collect();
     let asks = if prose.is_empty() { all } else { prose };
     let Some(first) = asks.first() else { return String::new() };
@@ -104,9 +172,20 @@ fn asked(source: &Source<'_>) -> Vec<String> {
     own_words(source.text)
         .into_iter()
         .filter(|sentence| sentence.form != Form::Aside && !is_boilerplate(&sentence.text))
-        .map(|sentence| without_fillers(&sentence.text).trim_end_matches(STOPS).to_owned())
+        .map(|sentence| without_mentions(&sentence.text).to_owned())
+        .map(|text| without_fillers(&text).trim_end_matches(STOPS).to_owned())
         .filter(|text| !text.is_empty())
         .collect()
+}
+
+/// Returns a sentence without the files that the user attached before it, such as `@src/a.rs`. If it has no other
+/// words, returns it whole.
+fn without_mentions(sentence: &str) -> &str {
+    let rest = sentence.trim_start_matches(|c: char| c.is_whitespace());
+    match rest.strip_prefix('@').and_then(|mention| mention.split_once(' ')) {
+        Some((_, after)) if after.contains(char::is_alphanumeric) => without_mentions(after),
+        _ => rest,
+    }
 }
 
 /// Returns the first word of a text in lower case.
@@ -124,7 +203,8 @@ fn is_opener(ask: &str) -> bool {
     let first = first_word(ask);
     let bar = summaries::SPECIFIC + 1;
     let says_more = |clause: &&str| names(clause) > 0 && specificity(clause) > bar;
-    specificity(ask) < bar
+    ask.to_lowercase().contains(LEFT_OFF)
+        || specificity(ask) < bar
         || (OPENERS.split_whitespace().any(|opener| opener == first)
             && !ask.contains(": ")
             && specificity(clauses(ask)[0]) <= bar

@@ -19,7 +19,8 @@ use crate::summaries::{enqueue, messages, notes, segments};
 use tiro_base::error::{Error, Result};
 use tiro_base::memory::{Draft, Identity, Kind as MemoryKind, Level, Millis, Provenance, Role};
 use tiro_base::scope::SessionId;
-use tiro_digest::summarize;
+use tiro_capture::follow::reading::prompts;
+use tiro_digest::summarize::{self, Source};
 use tiro_digest::tuning::summaries::SESSION_ENDED;
 use tiro_intake::prepare;
 use tiro_store::{ConversationRow, GrownSession, MessageRow, Saved, source_hash};
@@ -166,11 +167,13 @@ async fn make(
 ) -> Result<bool> {
     let Some(last) = rows.last() else { return Ok(false) };
     let texts = messages::texts(project, &chosen(rows)).await?;
-    let (title, text) = messages::blocking(move || in_short(&texts)).await?;
+    let given = given_title(project, session).await?;
+    let own = given.clone();
+    let (title, text) = messages::blocking(move || in_short(&texts, own.as_deref())).await?;
     if text.is_empty() {
         return Ok(false);
     }
-    let is_made = save(engine, project, session, rows, (title, text), "").await?;
+    let is_made = save(engine, project, session, rows, (title, given, text), "").await?;
     if is_made {
         enqueue::once_at_rest(engine, project, session, last).await?;
     }
@@ -215,22 +218,40 @@ pub async fn supersede(
     }
     let by = format!(" {} {}", made.provider, made.model);
     let texts = messages::texts(project, &chosen(rows)).await?;
-    let title = messages::blocking(move || summarize::title(&messages::sources(&texts))).await?;
-    if save(engine, project, session, rows, (title, made.text.clone()), &by).await? {
+    let given = given_title(project, session).await?;
+    let own = given.clone();
+    let title = messages::blocking(move || title(own.as_deref(), &messages::sources(&texts))).await?;
+    if save(engine, project, session, rows, (title, given, made.text.clone()), &by).await? {
         // The new memory waits to be embedded.
         engine.wrote();
     }
     Ok(())
 }
 
-/// Stores `text`, with its title, as the memory that represents the session with the messages `rows`. Returns whether
-/// this memory is new.
+/// Returns the title that the client gave the session.
+async fn given_title(project: &WritableProject, session: &SessionId) -> Result<Option<String>> {
+    let about = project.store.about_sessions(&project.scope, vec![session.clone()]).await?;
+    Ok(about.into_iter().find_map(|about| about.given))
+}
+
+/// Returns the title of a session with the messages `sources`, whose client gave it the title `given`. A title that says
+/// that the answers are missing is kept.
+fn title(given: Option<&str>, sources: &[Source<'_>]) -> String {
+    match given {
+        Some(prompts::TITLE) => prompts::TITLE.to_owned(),
+        Some(given) => summarize::shown_title(given, sources),
+        None => summarize::title(sources),
+    }
+}
+
+/// Stores `text` as the memory that represents the session with the messages `rows`, with a title, and with the title
+/// `given` of the client, which this title replaces. Returns whether this memory is new.
 async fn save(
     engine: &Engine,
     project: &WritableProject,
     session: &SessionId,
     rows: &[MessageRow],
-    (title, text): (String, String),
+    (title, given, text): (String, Option<String>, String),
     by: &str,
 ) -> Result<bool> {
     let (store, scope) = (project.store.as_ref(), &project.scope);
@@ -240,6 +261,7 @@ async fn save(
     draft.identity = Identity::Named(format!("session {}{by}", blake3::Hash::from(hash).to_hex()));
     draft.session = Some(session.clone());
     draft.title = Some(title).filter(|title| !title.is_empty());
+    draft.topic = given.filter(|given| draft.title.as_ref().is_some_and(|title| title != given));
     (draft.branch, draft.head_sha) = store.session_stands(scope, session).await?;
     let redactor = &project.redactor;
     let (memory, _) = prepare::prepare(redactor, draft, &mut || engine.random());
@@ -248,13 +270,13 @@ async fn save(
 }
 
 /// Returns the title of a session and its standard summary, which quotes sentences of its messages.
-fn in_short(texts: &[(MessageRow, String)]) -> (String, String) {
+fn in_short(texts: &[(MessageRow, String)], given: Option<&str>) -> (String, String) {
     let tokens = texts.iter().map(|(row, _)| usize::try_from(row.tokens).unwrap_or(0)).sum();
     let most = summarize::length(Level::Standard, tokens);
     let corrected = corrections(texts);
     let sources = messages::corrected(texts, &corrected);
     let text = summarize::extract_to_the_end(&sources, Level::Standard, most, "", &messages::count).text;
-    (summarize::title(&sources), messages::without_damaged(text, texts))
+    (title(given, &sources), messages::without_damaged(text, texts))
 }
 
 #[cfg(test)]

@@ -14,12 +14,13 @@ use tiro_base::memory::{Memory, MemoryKey, marked};
 use tiro_base::scope::{Scope, SessionId, Sessions};
 use tiro_store::{About, SessionRow};
 
-/// The title of the session `s`. The title is the one that the client gave or, if there is none, the title of the
-/// memory that summarises the session.
-pub(super) const TITLE: &str = "coalesce(nullif(trim(s.title), ''), (
+/// The title of the session `s`. The title is the one that the client gave. The title of the memory that summarises the
+/// session is used if there is none, or if the topic of this memory is the client's title.
+pub(super) const TITLE: &str = "coalesce((
     SELECT c.title FROM memories c
     WHERE c.session = s.seq AND c.owner = s.owner AND c.kind = 'conversation' AND c.title IS NOT NULL
-        AND c.tombstoned_at IS NULL LIMIT 1))";
+        AND c.tombstoned_at IS NULL AND coalesce(nullif(trim(s.title), ''), c.topic, '') = coalesce(c.topic, '')
+    LIMIT 1), nullif(trim(s.title), ''))";
 
 /// The key of the memory that summarises the session `s`, if this memory has a title.
 const TITLED: &str = "(
@@ -124,11 +125,12 @@ impl SqliteStore {
             for session in &sessions {
                 let mut about = About::default();
                 if let Some(seq) = find_session(connection, scope, session)? {
-                    (about.title, about.client) =
+                    (about.given, about.client) =
                         statement.query_row([seq], |row| Ok((row.get(0)?, row.get(1)?)))?;
-                    if about.title.is_none()
-                        && let Some(Memory { title, text, is_damaged, .. }) =
-                            says_so.query_row([seq], memory).optional()?
+                    about.title.clone_from(&about.given);
+                    let shown = says_so.query_row([seq], memory).optional()?;
+                    if let Some(Memory { title, topic, text, is_damaged, .. }) = shown
+                        && (about.given.is_none() || about.given == topic)
                     {
                         let title = title.unwrap_or_else(|| text.chars().take(OPENING_CHARACTERS).collect());
                         about.title = Some(marked(title, is_damaged));

@@ -29,9 +29,12 @@ pub const HEADLESS: &str = " headless";
 /// The title and the client of a session, by which people recognise the session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct About {
-    /// The title that the client gave the session. Without such a title, the beginning of the user's first message,
+    /// The title that the client gave the session, unless the topic of the memory that summarises the session is this
+    /// title: then the title of this memory replaces it. Without a title, the beginning of the user's first message,
     /// marked if this message is damaged.
     pub title: Option<String>,
+    /// The title that the client gave the session.
+    pub given: Option<String>,
     /// The client program.
     pub client: Option<String>,
 }

@@ -2,7 +2,8 @@
 //! announcements of what follows.
 
 /// A sentence with one of these beginnings is boilerplate, whatever words follow.
-const BEGINNINGS: [&str; 72] = [
+const BEGINNINGS: [&str; 73] = [
+    "@agent continue",
     "absolutely",
     "apologies",
     "as an ai",

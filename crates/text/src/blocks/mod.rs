@@ -10,6 +10,7 @@
 mod added;
 mod boilerplate;
 mod code;
+mod errors;
 mod markdown;
 mod quotations;
 mod sentences;
@@ -20,6 +21,7 @@ use std::ops::Range;
 
 pub use added::{ADDED, has_calls, is_added, without_added};
 pub use boilerplate::is_boilerplate;
+pub use errors::first_error;
 pub use quotations::quotations;
 pub use sentences::{Form, Sentence, sentences};
 

@@ -21,7 +21,7 @@ use tiro_base::memory::Millis;
 use tiro_intake::Prompt;
 
 /// The title of a session of which only the prompts remain.
-const TITLE: &str = "Prompts from history.jsonl; the transcript is deleted";
+pub const TITLE: &str = "Prompts from history.jsonl; the transcript is deleted";
 
 /// The maximum difference between the time of a prompt in the list and the time of the same prompt in a transcript, in
 /// milliseconds.

@@ -46,7 +46,7 @@ impl Account<'_> {
         // The goal and the last exchange are in every account that has enough room.
         let mut first: Vec<Part> = self.goal(usize::MAX).map(Part::Exchange).into_iter().collect();
         let last = self.exchanges.len() - 1;
-        first.extend(self.asks[last].map(|_| Part::Exchange(last)));
+        first.extend(self.says_something(last).then_some(Part::Exchange(last)));
         first.extend(self.stand(usize::MAX).map(|(at, _)| Part::Exchange(at)));
         if left.len() > MOST_PARTS {
             let mut rated: Vec<(f64, Part)> =
@@ -99,26 +99,36 @@ impl Account<'_> {
     fn parts(&self) -> Vec<Part> {
         let mut parts = Vec::new();
         for (at, exchange) in self.exchanges.iter().enumerate() {
-            let Some(ask) = self.asks[at] else { continue };
-            if self.outcomes[at].is_empty() && !self.is_specific(ask) {
+            if !self.says_something(at) {
                 continue;
             }
             parts.push(Part::Exchange(at));
-            let said = exchange
-                .asked
-                .iter()
-                .filter(|place| **place != ask && is_prose(&self.sentence(**place).text));
+            let request = self.request(at);
+            let said =
+                exchange.asked.iter().filter(|place| !request.contains(place) && self.is_specific(**place));
             parts.extend(said.map(|place| Part::Said(at, *place)));
             parts.extend(self.outcomes[at].iter().skip(1).map(|place| Part::Answered(at, *place)));
         }
         parts
     }
 
+    /// Returns whether an exchange has an outcome, a request that says what it is about, or a last request without an
+    /// answer.
+    pub(super) fn says_something(&self, at: usize) -> bool {
+        let exchange = &self.exchanges[at];
+        let is_open = at + 1 == self.exchanges.len() && exchange.answered.is_empty() && !exchange.has_calls;
+        self.asks[at].is_some_and(|ask| {
+            !self.outcomes[at].is_empty()
+                || self.is_specific(ask)
+                || (is_open && is_prose(&self.sentence(ask).text))
+        })
+    }
+
     /// Returns the sentences of a part.
     fn sentences(&self, part: Part) -> Vec<usize> {
         match part {
             Part::Exchange(at) => {
-                self.asks[at].into_iter().chain(self.outcomes[at].first().copied()).collect()
+                self.request(at).into_iter().chain(self.outcomes[at].first().copied()).collect()
             }
             Part::Said(_, place) | Part::Answered(_, place) => vec![place],
         }

@@ -8,12 +8,14 @@ mod choose;
 mod read;
 mod render;
 pub(super) mod to_do;
+mod undone;
 
 use super::exchanges::Exchange;
 use super::reading::Reading;
 use super::{Source, Summary};
 use read::Account;
 use tiro_base::memory::Level;
+use undone::drop_undone;
 
 /// Returns the account of `exchanges`, with at most `max_tokens`.
 pub(super) fn account(
@@ -24,7 +26,8 @@ pub(super) fn account(
     max_tokens: usize,
     count: &dyn Fn(&str) -> usize,
 ) -> Summary {
-    let account = Account::of(reading, exchanges, sources);
+    let mut account = Account::of(reading, exchanges, sources);
+    drop_undone(&mut account);
     let summary = match level {
         Level::Brief => account.brief(max_tokens, count),
         Level::Standard | Level::Detailed => {

@@ -5,13 +5,16 @@ use std::collections::BTreeSet;
 
 use crate::summarize::Source;
 use crate::summarize::assisted::works;
-use crate::summarize::conclusions::concludes;
+use crate::summarize::conclusions::{claims_effect, concludes, reports_change};
 use crate::summarize::exchanges::{Exchange, central, overlap};
 use crate::summarize::own_words::is_prose;
 use crate::summarize::reading::{Reading, Sentence, roughly};
 use crate::summarize::specificity::{names, specificity};
 use crate::summarize::talk::{name, quote};
 use crate::tuning::summaries::{ANSWERING, MOST_CONCLUSIONS, SPECIFIC};
+
+/// A request is shown with its neighbours up to this many bytes. Arbitrary: about two lines.
+const REQUEST_BYTES: usize = 240;
 
 /// The data that is read from the exchanges, once for all levels.
 pub(super) struct Account<'a> {
@@ -78,6 +81,32 @@ impl<'a> Account<'a> {
         specific.or(prose).or(exchange.asked.first()).copied().or(exchange.agreed)
     }
 
+    /// Returns the sentences that show the request of an exchange: the whole message if it is short, otherwise the
+    /// sentence with the request and those after it, as far as there is room. A sentence without its neighbours can mean
+    /// something else.
+    pub(super) fn request(&self, at: usize) -> Vec<usize> {
+        let Some(ask) = self.asks[at] else { return Vec::new() };
+        let source = self.sentence(ask).source;
+        let of_message = (self.exchanges[at].asked.iter().copied())
+            .filter(|place| self.sentence(*place).source == source && is_prose(&self.sentence(*place).text));
+        let bytes = |places: &[usize]| -> usize {
+            places.iter().map(|place| self.sentence(*place).text.len() + 1).sum()
+        };
+        let whole: Vec<usize> = of_message.collect();
+        if whole.contains(&ask) && bytes(&whole) <= REQUEST_BYTES {
+            return whole;
+        }
+        let mut request = vec![ask];
+        for place in whole.into_iter().filter(|place| *place > ask) {
+            request.push(place);
+            if bytes(&request) > REQUEST_BYTES {
+                request.pop();
+                break;
+            }
+        }
+        request
+    }
+
     /// Returns the sentences of the exchange that state the outcome. If the assistant works, these are the conclusions
     /// in its last message. Otherwise, these are the statements of its answer that contain the words of the question.
     fn outcome(&self, exchange: &Exchange, is_work: bool) -> Vec<usize> {
@@ -87,11 +116,16 @@ impl<'a> Account<'a> {
         let asked: Vec<&Sentence> = exchange.asked.iter().map(|place| self.sentence(*place)).collect();
         let states = |place: &usize| {
             let sentence = self.sentence(*place);
-            let is_about = match is_work {
+            // If the assistant called no tool, it explained or guessed.
+            let is_about = match is_work && exchange.has_calls {
                 true => sentence.is_last,
-                false => overlap(&asked, sentence) >= ANSWERING,
+                false => overlap(&asked, sentence) >= ANSWERING && !(is_work && reports_change(sentence)),
             };
-            is_about && sentence.corrected.is_none() && concludes(sentence) && self.has_name(sentence)
+            is_about
+                && (exchange.is_borne_out || !is_work || !claims_effect(sentence))
+                && sentence.corrected.is_none()
+                && concludes(sentence)
+                && self.has_name(sentence)
         };
         exchange.answered.iter().copied().filter(states).take(MOST_CONCLUSIONS).collect()
     }
@@ -108,13 +142,14 @@ impl<'a> Account<'a> {
             .or_else(|| all.by_ref().max_by(|a, b| weight(a).total_cmp(&weight(b)).then(b.cmp(a))))
     }
 
-    /// Returns the sentence that shows the current state of the conversation: the outcome of the last exchange, or else
-    /// its request. The index of the exchange comes first.
+    /// Returns the sentence that shows the current state of the conversation: the outcome of the last exchange that
+    /// has one or says what it is about, or else its request. The index of the exchange comes first.
     pub(super) fn stand(&self, max_bytes: usize) -> Option<(usize, usize)> {
         let fits = |place: &usize| self.sentence(*place).text.len() <= max_bytes;
         (0..self.exchanges.len()).rev().find_map(|at| {
             let outcome = self.outcomes[at].first().copied().filter(fits);
-            Some((at, outcome.or(self.asks[at].filter(fits))?))
+            let ask = self.asks[at].filter(fits).filter(|_| self.says_something(at));
+            Some((at, outcome.or(ask)?))
         })
     }
 

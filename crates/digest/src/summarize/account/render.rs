@@ -8,6 +8,7 @@ use crate::summarize::Summary;
 use crate::summarize::exchanges::Exchange;
 use crate::summarize::talk::start_line;
 use tiro_base::times::day;
+use tiro_text::blocks::Form;
 
 impl Account<'_> {
     /// Returns the topic and the current state of the conversation, in two sentences.
@@ -50,7 +51,7 @@ impl Account<'_> {
             let (said, answered) = by_exchange.entry(at).or_default();
             match *part {
                 Part::Exchange(at) => {
-                    said.extend(self.asks[at]);
+                    said.extend(self.request(at));
                     answered.extend(self.outcomes[at].first());
                 }
                 Part::Said(_, place) => drop(said.insert(place)),
@@ -71,14 +72,25 @@ impl Account<'_> {
                 said_on = today;
             }
             let agreed = if self.is_agreed(at) { ", and the user agreed" } else { "" };
-            text += &format!("#{} {}{agreed}: ", source.ordinal, self.speaker(first));
             let mut quoted = |places: &BTreeSet<usize>| {
                 let quotes: Vec<String> = places.iter().map(|place| self.quote(*place, &mut cited)).collect();
                 quotes.join(" ")
             };
-            text += &quoted(&said);
+            // A request such as "please go on" says nothing beside its outcome.
+            let says_something = |place: &usize| {
+                let sentence = self.sentence(*place);
+                self.is_specific(*place) || (sentence.form == Form::Question && !sentence.words.is_empty())
+            };
+            let is_told = answered.is_empty() || said.iter().any(says_something);
+            if is_told {
+                text += &format!("#{} {}{agreed}: {}", source.ordinal, self.speaker(first), quoted(&said));
+            }
             if let Some(first) = answered.first() {
-                text += &format!("\n  → #{}: {}", self.ordinal(*first), quoted(&answered));
+                let (ordinal, outcome) = (self.ordinal(*first), quoted(&answered));
+                text += &match is_told {
+                    true => format!("\n  → #{ordinal}: {outcome}"),
+                    false => format!("#{ordinal} {}: {outcome}", self.speaker(*first)),
+                };
             }
             if is_detailed {
                 text += &made(&self.exchanges[at]);

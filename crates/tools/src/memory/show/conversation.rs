@@ -141,7 +141,7 @@ async fn about(project: &OpenProject, session: &SessionId, rows: &[MessageRow]) 
     let (store, scope) = (project.store.as_ref(), &project.scope);
     let own = Scope { sessions: Sessions::Only(vec![session.clone()]), ..scope.clone() };
     let listed = store.sessions(&own, 0, 1).await?.pop();
-    let About { title, client } =
+    let About { title, client, .. } =
         store.about_sessions(scope, vec![session.clone()]).await?.pop().unwrap_or_default();
     let time = |time: Option<Millis>| times::show_time(time.unwrap_or_default());
     let commits = store.commits_of(scope, session).await?;
