@@ -53,7 +53,7 @@ const STEPS: [&str; 20] = [
 ];
 
 /// Returns the text of `sentence` in lower case, with straight apostrophes.
-fn lower(sentence: &str) -> String {
+pub(super) fn lower(sentence: &str) -> String {
     sentence.to_lowercase().replace('’', "'")
 }
 

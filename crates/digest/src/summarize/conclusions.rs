@@ -5,7 +5,7 @@
 //! verb or a hedge is an intention, an instruction or a guess. The words are English. Sentences of other languages
 //! count as plain statements.
 
-use super::assisted::{is_step, retracts};
+use super::assisted::{is_step, lower, retracts};
 use super::reading::Sentence;
 use super::specificity::verbs_of_requests;
 use tiro_text::blocks::Form;
@@ -49,8 +49,11 @@ pub(super) fn reports_change(sentence: &Sentence) -> bool {
 }
 
 fn has_one_of(text: &str, list: &str) -> bool {
-    let mut words = text.split(|c: char| !c.is_alphanumeric());
-    words.any(|word| list.split_whitespace().any(|each| word.eq_ignore_ascii_case(each)))
+    text.split(|c: char| !c.is_alphanumeric()).any(|word| has(list, &word.to_lowercase()))
+}
+
+fn has(list: &str, word: &str) -> bool {
+    list.split_whitespace().any(|each| each == word)
 }
 
 /// The labels before a finding, as in "Root cause: the pool has one connection".
@@ -75,11 +78,10 @@ const LEAST_WORDS: usize = 3;
 
 /// Returns whether a sentence of an assistant's last part concludes its work.
 pub(super) fn concludes(sentence: &Sentence) -> bool {
-    let text = sentence.text.to_lowercase().replace('’', "'");
+    let text = lower(&sentence.text);
     let words: Vec<&str> =
         text.split(|c: char| !(c.is_alphanumeric() || c == '\'')).filter(|word| !word.is_empty()).collect();
     let Some(first) = words.first() else { return false };
-    let has = |list: &str, word: &str| list.split_whitespace().any(|each| each == word);
     let is_modal = |word: &str| has(MODALS, word) || word.ends_with("'ll") || word.ends_with("'d");
     sentence.form == Form::Statement
         && !sentence.is_boilerplate

@@ -24,7 +24,7 @@ pub(super) struct Exchange {
     pub(super) agreed: Option<usize>,
     /// Whether the user rejected the answer, or the assistant took it back.
     pub(super) is_rejected: bool,
-    /// Whether something bears out what the answer claims: the user accepted it, tests passed after the last edit, or
+    /// Whether something bears out what the answer claims: the user confirmed it, tests passed after the last edit, or
     /// the assistant committed its work.
     pub(super) is_borne_out: bool,
     /// Whether the assistant called a tool.
@@ -50,13 +50,13 @@ pub(super) fn exchanges(reading: &Reading, sources: &[Source<'_>]) -> Vec<Exchan
         match source.role {
             Role::User => {
                 // A sentence that the user repeats, such as a pasted error, is shown once.
-                let mut is_new = |each: &usize| {
+                let is_new = |each: &usize| {
                     let sentence = &reading.sentences[*each];
                     !sentence.is_boilerplate
                         && sentence.form != Form::Aside
                         && said.insert(sentence.text.as_str())
                 };
-                let asked: Vec<usize> = (start..at).filter(&mut is_new).collect();
+                let asked: Vec<usize> = (start..at).filter(is_new).collect();
                 let agreed = exchanges.last().filter(|_| agrees(source.text)).and_then(|last| {
                     let last = *last.answered.last()?;
                     (reading.sentences[last].form == Form::Question).then_some(last)
@@ -157,13 +157,23 @@ pub(super) fn repeated(sources: &[Source<'_>]) -> BTreeSet<usize> {
     again.collect()
 }
 
+/// Parts of the names of tools that edit files.
+const EDITS: [&str; 5] = ["edit", "write", "patch", "replace", "create"];
+
+/// Parts of the names of tools that run programs. What another tool prints, such as a file that it reads, shows no
+/// results of tests.
+const RUNS: [&str; 7] = ["bash", "shell", "terminal", "command", "exec", "run", "test"];
+
+/// Returns whether the name of the tool of a call has one of these parts.
+fn is_of(call: &str, parts: &[&str]) -> bool {
+    let first = call.lines().next().unwrap_or_default();
+    let tool = first.split_once(": ").map_or(first, |(tool, _)| tool).to_ascii_lowercase();
+    parts.iter().any(|part| tool.contains(part))
+}
+
 /// Returns the name of the file that a tool call edited.
 pub(super) fn edits(call: &str) -> Option<String> {
-    let (tool, arguments) = call.lines().next()?.split_once(": ")?;
-    let tool = tool.to_ascii_lowercase();
-    if !["edit", "write", "patch", "replace", "create"].iter().any(|verb| tool.contains(verb)) {
-        return None;
-    }
+    let (_, arguments) = call.lines().next()?.split_once(": ").filter(|_| is_of(call, &EDITS))?;
     let is_path = |word: &&str| word.contains('/') || word.contains('.');
     let path = arguments.split([' ', ':']).find(is_path)?;
     Some(path.rsplit('/').next().unwrap_or(path).to_owned()).filter(|name| !name.is_empty())
@@ -172,14 +182,15 @@ pub(super) fn edits(call: &str) -> Option<String> {
 /// Notes what a tool call shows: the file that it edited, the commits that it made, and whether tests passed.
 fn note_call(exchange: &mut Exchange, text: &str) {
     exchange.has_calls = true;
-    if let Some(name) = edits(text) {
+    if is_of(text, &EDITS) {
         exchange.is_borne_out = false;
-        if !exchange.files.contains(&name) {
-            exchange.files.push(name);
-        }
+        let name = edits(text).filter(|name| !exchange.files.contains(name));
+        exchange.files.extend(name);
         return;
     }
-    exchange.is_borne_out = have_passed(text).unwrap_or(exchange.is_borne_out);
+    if is_of(text, &RUNS) {
+        exchange.is_borne_out = have_passed(text).unwrap_or(exchange.is_borne_out);
+    }
     if text.lines().next().unwrap_or_default().contains("git commit") {
         // Git prints `[branch 1a2b3c4] subject`.
         let printed = text.lines().filter_map(|line| line.trim().strip_prefix('[')?.split_once(']'));

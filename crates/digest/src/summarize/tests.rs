@@ -400,6 +400,7 @@ fn a_claim_of_an_effect_needs_something_that_bears_it_out() {
         (&[edit, claims, (Role::User, "Great, that works. Write the changelog of release 3.")], true),
         (&[edit, (Role::Tool, "Bash: cargo test\nok:\n12 passed; 0 failed"), claims, next], true),
         (&[(Role::Tool, "Bash: cargo test\nok:\n12 passed; 0 failed"), edit, claims, next], false),
+        (&[edit, (Role::Tool, "Read: docs/log.md\nok:\n12 passed; 0 failed"), claims, next], false),
         (&[edit, (Role::Tool, "Bash: cargo test\nok:\n11 passed; 1 failed"), claims, next], false),
         (&[edit, (Role::Tool, "Bash: git commit -m x\nok:\n[main 1a2b3c4] x"), claims, next], true),
     ] {

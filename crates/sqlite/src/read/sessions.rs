@@ -118,7 +118,7 @@ impl SqliteStore {
             )?;
             let sql = format!(
                 "SELECT {COLUMNS} FROM sessions s JOIN memories m ON m.seq = coalesce({TITLED}, {FIRST})
-                 WHERE s.seq = ?1"
+                 WHERE s.seq = ?1 AND (?2 IS NULL OR m.topic = ?2)"
             );
             let mut says_so = connection.prepare_cached(&sql)?;
             let mut found = Vec::with_capacity(sessions.len());
@@ -128,10 +128,8 @@ impl SqliteStore {
                     (about.given, about.client) =
                         statement.query_row([seq], |row| Ok((row.get(0)?, row.get(1)?)))?;
                     about.title.clone_from(&about.given);
-                    let shown = says_so.query_row([seq], memory).optional()?;
-                    if let Some(Memory { title, topic, text, is_damaged, .. }) = shown
-                        && (about.given.is_none() || about.given == topic)
-                    {
+                    let shown = says_so.query_row(params![seq, about.given], memory).optional()?;
+                    if let Some(Memory { title, text, is_damaged, .. }) = shown {
                         let title = title.unwrap_or_else(|| text.chars().take(OPENING_CHARACTERS).collect());
                         about.title = Some(marked(title, is_damaged));
                     }

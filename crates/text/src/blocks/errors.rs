@@ -7,21 +7,22 @@ const LONGEST: usize = 160;
 /// x is undefined`. A long error is cut at a space, with an ellipsis. Returns `None` if no line names an error.
 pub fn first_error(output: &str) -> Option<String> {
     output.lines().find_map(|line| {
-        let start = line.split_inclusive(' ').scan(0, |at, word| {
-            let start = *at;
-            *at += word.len();
-            Some((start, word))
-        });
-        let (at, _) =
-            start.into_iter().find(|(at, word)| is_name(word.trim_end(), &line[at + word.len()..]))?;
-        Some(shortened(line[at..].trim_end()))
+        let mut at = 0;
+        for word in line.split_inclusive(' ') {
+            let rest = &line[at + word.len()..];
+            if is_name(word.trim_end(), rest) {
+                return Some(shortened(line[at..].trim_end()));
+            }
+            at += word.len();
+        }
+        None
     })
 }
 
 /// Returns whether `word` is the name of an error and `rest` its message.
 fn is_name(word: &str, rest: &str) -> bool {
     let Some(name) = word.strip_suffix(':') else { return false };
-    // `error[E0382]:` and `thread 'main' panicked at src/main.rs:4:5:`
+    // As in `error[E0382]:`.
     let name = name.split_once('[').map_or(name, |(name, _)| name);
     let name = name.trim_start_matches(|c: char| !c.is_alphanumeric());
     let is_error = ["Error", "Exception"].iter().any(|end| name.ends_with(end))

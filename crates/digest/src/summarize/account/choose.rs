@@ -103,9 +103,8 @@ impl Account<'_> {
                 continue;
             }
             parts.push(Part::Exchange(at));
-            let request = self.request(at);
-            let said =
-                exchange.asked.iter().filter(|place| !request.contains(place) && self.is_specific(**place));
+            let is_more = |place: &&usize| !self.requests[at].contains(place) && self.is_specific(**place);
+            let said = exchange.asked.iter().filter(is_more);
             parts.extend(said.map(|place| Part::Said(at, *place)));
             parts.extend(self.outcomes[at].iter().skip(1).map(|place| Part::Answered(at, *place)));
         }
@@ -128,7 +127,7 @@ impl Account<'_> {
     fn sentences(&self, part: Part) -> Vec<usize> {
         match part {
             Part::Exchange(at) => {
-                self.request(at).into_iter().chain(self.outcomes[at].first().copied()).collect()
+                self.requests[at].iter().chain(self.outcomes[at].first()).copied().collect()
             }
             Part::Said(_, place) | Part::Answered(_, place) => vec![place],
         }

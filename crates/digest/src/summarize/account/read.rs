@@ -24,6 +24,8 @@ pub(super) struct Account<'a> {
     pub(super) central: Vec<f64>,
     /// For each exchange, the sentence with the request.
     pub(super) asks: Vec<Option<usize>>,
+    /// For each exchange, the sentences that show the request, in order.
+    pub(super) requests: Vec<Vec<usize>>,
     /// For each exchange, the sentences that state the outcome, in order.
     pub(super) outcomes: Vec<Vec<usize>>,
 }
@@ -35,9 +37,10 @@ impl<'a> Account<'a> {
         sources: &'a [Source<'a>],
     ) -> Account<'a> {
         let central = central(reading);
-        let mut account =
-            Account { reading, exchanges, sources, central, asks: Vec::new(), outcomes: Vec::new() };
+        let (asks, requests, outcomes) = Default::default();
+        let mut account = Account { reading, exchanges, sources, central, asks, requests, outcomes };
         account.asks = exchanges.iter().map(|exchange| account.ask(exchange)).collect();
+        account.requests = (0..exchanges.len()).map(|at| account.request(at)).collect();
         let is_work = works(sources);
         let mut said: BTreeSet<&str> = BTreeSet::new();
         let mut outcomes = Vec::new();
@@ -84,7 +87,7 @@ impl<'a> Account<'a> {
     /// Returns the sentences that show the request of an exchange: the whole message if it is short, otherwise the
     /// sentence with the request and those after it, as far as there is room. A sentence without its neighbours can mean
     /// something else.
-    pub(super) fn request(&self, at: usize) -> Vec<usize> {
+    fn request(&self, at: usize) -> Vec<usize> {
         let Some(ask) = self.asks[at] else { return Vec::new() };
         let source = self.sentence(ask).source;
         let of_message = (self.exchanges[at].asked.iter().copied())

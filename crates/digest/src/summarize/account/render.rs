@@ -51,7 +51,7 @@ impl Account<'_> {
             let (said, answered) = by_exchange.entry(at).or_default();
             match *part {
                 Part::Exchange(at) => {
-                    said.extend(self.request(at));
+                    said.extend(&self.requests[at]);
                     answered.extend(self.outcomes[at].first());
                 }
                 Part::Said(_, place) => drop(said.insert(place)),
@@ -77,11 +77,11 @@ impl Account<'_> {
                 quotes.join(" ")
             };
             // A request such as "please go on" says nothing beside its outcome.
-            let says_something = |place: &usize| {
+            let says_topic = |place: &usize| {
                 let sentence = self.sentence(*place);
                 self.is_specific(*place) || (sentence.form == Form::Question && !sentence.words.is_empty())
             };
-            let is_told = answered.is_empty() || said.iter().any(says_something);
+            let is_told = answered.is_empty() || said.iter().any(says_topic);
             if is_told {
                 text += &format!("#{} {}{agreed}: {}", source.ordinal, self.speaker(first), quoted(&said));
             }
