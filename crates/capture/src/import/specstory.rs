@@ -88,14 +88,16 @@ struct Head {
 }
 
 /// Finds the beginnings of messages. A quoted file may contain a line that only looks like a beginning, but it has no
-/// line `---` before it.
+/// line `---` before it. Exports of Copilot begin a message of the assistant after each thought and each tool call, too.
 fn heads(text: &str) -> Vec<Head> {
     let (mut found, mut from, mut before) = (Vec::new(), 0, "---");
     for line in text.split_inclusive('\n') {
         let to = from + line.len();
         let line = line.trim_end();
         let follows = before == "---" || before.starts_with("<!--") || before.starts_with("# ");
-        if let Some(head) = follows.then(|| head(line)).flatten() {
+        let goes_on = ["</tool-use>", "</think>", "**_"].iter().any(|end| before.ends_with(end));
+        let is_head = |head: &Head| follows || goes_on && head.role == Role::Assistant;
+        if let Some(head) = head(line).filter(is_head) {
             found.push(Head { from, to, ..head });
         }
         if !line.trim().is_empty() {
@@ -234,6 +236,22 @@ mod tests {
         assert_eq!(shown, expected);
         assert_eq!(session.said[0].time, Some(session.began.unwrap() + 5000));
         assert_eq!(session.said[2].speaker.as_deref(), Some("Bash"));
+    }
+
+    /// The repeated line used to become a message: two of five messages of such an export.
+    #[test]
+    fn the_line_that_copilot_repeats_is_no_message() {
+        let head = "_**Agent (copilot/claude-sonnet-4.5)**_\n\n";
+        let call = "<tool-use data-tool-type=\"read\" data-tool-name=\"read_file\"><details>\n\
+            <summary>Tool use: **read_file**</summary>\n\na\n\n</details></tool-use>\n\n";
+        let text = format!(
+            "_**User (2026-03-01 10:00:00Z)**_\n\nWhy?\n\n---\n\n{head}<think>hm\n</think>\n\n{head}{call}{head}{head}{call}\
+             {head}It is blue.\n\n_**User**_ is a heading.\n\n---\n"
+        );
+        let said = read("2026-03-01_10-00Z-why", &text).said;
+        let texts: Vec<&str> = said.iter().map(|said| said.text.as_str()).collect();
+        let read = "read_file\na";
+        assert_eq!(texts, ["Why?", read, read, "It is blue.\n\n_**User**_ is a heading."]);
     }
 
     #[test]
