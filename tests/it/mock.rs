@@ -85,10 +85,14 @@ impl Mock {
     }
 }
 
-/// Returns a vector that counts the words of `text`. Animals of the cat family count as the same word.
+/// Returns a vector that counts the words of `text`. Animals of the cat family count as the same word. Words with digits
+/// are left out: what a secret is replaced by differs in each run, and could share a place with any word.
 fn vector(text: &str, dimensions: usize) -> Vec<f32> {
     let mut vector = vec![0.01; dimensions];
-    for word in text.to_lowercase().split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
+    for word in text.to_lowercase().split(|c: char| !c.is_alphanumeric()) {
+        if word.is_empty() || word.contains(|c: char| c.is_ascii_digit()) {
+            continue;
+        }
         let word = if matches!(word, "feline" | "kitten" | "tomcat") { "cat" } else { word };
         let place = word.bytes().fold(7_usize, |sum, byte| (sum * 31 + usize::from(byte)) % 65_521);
         vector[place % dimensions] += 1.0;

@@ -2,7 +2,8 @@
 //!
 //! A message begins with a line such as `_**User (2026-03-01 10:00:00Z)**_`, preceded by a line `---`. Tool calls are
 //! blocks `<tool-use>`, or `<details>` in old versions. They become messages of the tool with an excerpt of the output.
-//! Thoughts and the messages of sub-agents are left out.
+//! Old versions also divide the steps of the assistant by lines `---`, and write `Read file: PATH` for a file that was
+//! read. Thoughts and the messages of sub-agents are left out.
 
 use super::clean::{self, Private};
 use super::gist;
@@ -16,6 +17,9 @@ const LONGEST_DATE: usize = 256;
 /// The largest difference between a local time and UTC, and the step of such differences, in milliseconds.
 const FURTHEST: Millis = 14 * 60 * 60 * 1000;
 const STEP: Millis = 15 * 60 * 1000;
+
+/// What old versions write before the path of a file that the assistant read.
+const READ: &str = "Read file: ";
 
 /// A date that was found.
 #[derive(Clone, Copy, Debug)]
@@ -127,21 +131,54 @@ fn message(role: Role, time: Option<Millis>, body: &str, into: &mut Vec<Said>) {
     let body = clean::without(private.strip(body.into()), &["think"]);
     let mut add = |role: Role, speaker: Option<String>, text: String| {
         let text = clean::readable(text.into()).trim().to_owned();
-        let text = text.trim_start_matches("---").trim_end_matches("---").trim().to_owned();
         if !text.is_empty() {
             into.push(Said { role, speaker, text, time, id: None, session: None });
         }
     };
     let mut rest = body.as_ref();
     while let Some((before, call, after)) = (role == Role::Assistant).then(|| next_call(rest)).flatten() {
-        add(role, None, before.to_owned());
+        steps(before).into_iter().for_each(|(role, speaker, text)| add(role, speaker, text));
         let (summary, output) = summary(call);
         let name = attribute(call, "data-tool-name");
         let output = gist::excerpt(output.trim(), gist::EXCERPT);
         add(Role::Tool, name, format!("{summary}\n{output}"));
         rest = after;
     }
-    add(role, None, rest.to_owned());
+    match role {
+        Role::Assistant => steps(rest).into_iter().for_each(|(role, speaker, text)| add(role, speaker, text)),
+        _ => add(role, None, rest.trim().trim_end_matches("---").to_owned()),
+    }
+}
+
+/// Returns the steps of an assistant, each with its role and speaker: texts, and the files that were read. A line `---`
+/// between two texts is a part of the answer; nothing between two such lines is a step that the export leaves out.
+fn steps(text: &str) -> Vec<(Role, Option<String>, String)> {
+    let (mut parts, mut is_code) = (vec![String::new()], false);
+    for line in text.split_inclusive('\n') {
+        is_code ^= line.trim_start().starts_with("```");
+        match line.trim_end() == "---" && !is_code {
+            true => parts.push(String::new()),
+            false => parts.last_mut().into_iter().for_each(|part| part.push_str(line)),
+        }
+    }
+    let mut steps: Vec<(Role, Option<String>, String)> = Vec::new();
+    let mut goes_on = false;
+    for part in parts {
+        let part = part.trim();
+        let is_reading = !part.is_empty() && part.lines().all(|line| line.starts_with(READ));
+        let (role, speaker) = match is_reading {
+            true => (Role::Tool, Some(READ.to_lowercase().trim_end_matches(": ").replace(' ', "_"))),
+            false => (Role::Assistant, None),
+        };
+        let joint = if is_reading { "\n" } else { "\n\n---\n\n" };
+        match steps.last_mut().filter(|(last, ..)| *last == role && (goes_on || is_reading)) {
+            Some((.., text)) if !part.is_empty() => *text = format!("{text}{joint}{part}"),
+            _ if !part.is_empty() => steps.push((role, speaker, part.to_owned())),
+            _ => {}
+        }
+        goes_on = !part.is_empty();
+    }
+    steps
 }
 
 /// Returns the text before the next tool call, the call, and the text after the call.
@@ -266,6 +303,23 @@ mod tests {
         assert_eq!(read("2025-04-28_18-53-x", "_**User**_\n\na").began, Some(1_745_866_380_000));
         assert_eq!(read("2025-04-28-x", "_**User**_\n\na").began, Some(1_745_798_400_000));
         assert_eq!(read("notes", "nothing").said, []);
+    }
+
+    /// The lines between steps used to fill whole messages.
+    #[test]
+    fn the_steps_of_old_versions_are_messages() {
+        let text = "_**User**_\n\nFix it\n\n---\n\n_**Assistant**_\n\nI look.\n\n---\n\n<think>hm</think>\n\n---\n\n\
+            Read file: a.md\n\n---\n\n\n\n---\n\nRead file: b.md\n\n---\n\n---\n\n## Done\n\n---\n\nAll is well.\n\n\
+            ```\nfront\n---\nmatter\n```\n\n---\n";
+        let said = read("x", text).said;
+        let shown: Vec<String> = said.iter().map(|said| format!("{:?}: {}", said.role, said.text)).collect();
+        let expected = [
+            "User: Fix it",
+            "Assistant: I look.",
+            "Tool: Read file: a.md\nRead file: b.md",
+            "Assistant: ## Done\n\n---\n\nAll is well.\n\n```\nfront\n---\nmatter\n```",
+        ];
+        assert_eq!(shown, expected);
     }
 
     /// The local time of the heading used to be taken for UTC.

@@ -1,5 +1,6 @@
 //! Recognises standing instructions, preferences and decisions by their wording.
 
+use super::answers;
 use super::words::{has, words};
 use tiro_base::memory::Kind;
 
@@ -154,13 +155,18 @@ pub(super) fn kind(own: &str, among_people: bool) -> Option<Kind> {
     let is_others = OTHERS.iter().any(|phrase| joined.contains(&format!(" {phrase} ")));
     let asks = ["can you", "could you", "help me"].iter().any(|phrase| joined.contains(phrase));
     let is_unsure = all.iter().any(|word| has(HEDGES, word)) || joined.contains(" not sure if ");
-    if is_others || asks || is_unsure || (has(ASKS, first) && *first != "when") {
+    let is_question =
+        has(ASKS, first) && *first != "when" && !without_leads(&all).starts_with(&["do", "not"]);
+    if is_others || asks || is_unsure || is_question {
         return None;
     }
     let states = |part: &str| {
         let mut before: Vec<String> = Vec::new();
         clauses(part).into_iter().any(|clause| {
-            let is_request = before.iter().any(|word| !has(LEADS, word)) && !has(WHEN, first);
+            // After "don't touch the seeds", "never touch the seeds" is a rule.
+            let forbids =
+                matches!(without_leads(&before).as_slice(), ["don't" | "dont", ..] | ["do", "not", ..]);
+            let is_request = before.iter().any(|word| !has(LEADS, word)) && !has(WHEN, first) && !forbids;
             let is_open =
                 before.iter().any(|word| has("would suppose imagine said says told wrote asked", word));
             let is_instead =
@@ -182,7 +188,8 @@ pub(super) fn kind(own: &str, among_people: bool) -> Option<Kind> {
 /// Returns whether a sentence states an instruction or a preference, which holds whatever the question is. Other
 /// decisions matter only to questions about them.
 pub fn is_standing(text: &str) -> bool {
-    clauses(text).iter().any(|clause| prefers(clause) || instructs(clause, false))
+    !answers::is_decision(text)
+        && clauses(text).iter().any(|clause| prefers(clause) || instructs(clause, false))
 }
 
 /// Returns the part of a sentence that states the speaker's choice before a question about the choice, as in "I chose

@@ -1,15 +1,16 @@
 //! Finds standing instructions and decisions in a conversation without a model: few, and only what certainly lasts.
 //!
 //! A fact is a whole sentence in a person's own words that states a rule ("always", "must never", "from now on"), a
-//! preference or a choice ("we decided", "use A instead of B") and is understandable alone. An assistant's sentence is
-//! a decision only if it proposes something that lasts and the person accepts it. An assistant's reports are left to
-//! summaries. In a conversation of two people, what one of them tells of their own past is a fact too.
+//! preference or a choice ("we decided", "use A instead of B") and is understandable alone. A question of the assistant
+//! and the person's answer together are a decision, too ([`answers`]). An assistant's sentence is a decision only if it
+//! proposes something that lasts and the person accepts it. An assistant's reports are left to summaries. In a conversation of two people, what one of them tells of their own past is a fact too.
 //!
 //! Never taken are questions, what is only imagined, requests of one moment, what somebody else said, quoted text, and
 //! text on which the assistant shall work ([`own`]). A sentence that the speaker takes back in one of the next
 //! messages, or of which the speaker later states the opposite, is left out or superseded ([`fate`]). The words are
 //! English; a quotation is recognised in all languages.
 
+mod answers;
 mod cues;
 mod fate;
 mod own;
@@ -20,6 +21,7 @@ mod words;
 
 use crate::statements::replies;
 pub use crate::statements::voice::Voice;
+pub use answers::is_answered_question;
 pub use cues::is_standing;
 use std::collections::HashSet;
 use tiro_base::memory::{Kind, Role};
@@ -66,6 +68,13 @@ pub struct TakenBack {
 /// The maximum number of facts that are taken from one message of a person. Arbitrary: few rather than many.
 const OF_MESSAGE: usize = 3;
 
+/// The maximum number of answers to questions that are taken from one message. Arbitrary: assistants ask fewer questions
+/// at once.
+const ANSWERS: usize = 10;
+
+/// The speaker of an answer in a client's dialog.
+const USER: &str = "user";
+
 impl Said<'_> {
     /// Returns the kind of speaker.
     pub fn voice(&self) -> Voice {
@@ -81,15 +90,35 @@ pub fn facts(messages: &[Said<'_>]) -> Vec<Fact> {
         .enumerate()
         .filter_map(|(place, message)| match message.voice() {
             Voice::Person(name) => Some((place, name)),
+            Voice::Other if is_answered_question(message.role, message.speaker) => {
+                Some((place, USER.to_owned()))
+            }
             Voice::Assistant | Voice::Other => None,
         })
         .collect();
     let among_people = persons.iter().any(|(_, name)| *name != persons[0].1);
     let mut found = fate::Found::default();
+    let decided =
+        |texts: Vec<String>| texts.into_iter().take(ANSWERS).map(|text| (Kind::Decision, text)).collect();
     let mut after = 0;
     for (place, name) in persons {
         let (answers, message) = (&messages[after..place], &messages[place]);
-        after = place + 1;
+        let from = std::mem::replace(&mut after, place + 1);
+        if message.voice() == Voice::Other {
+            found.add(
+                &name,
+                message,
+                decided(answers::in_dialog(&messages[..place], message.text)),
+                Vec::new(),
+            );
+            continue;
+        }
+        let decisions = match among_people {
+            true => Vec::new(),
+            false => answers::decisions(&messages[..from], answers, message.text),
+        };
+        let is_answer =
+            |text: &String| decisions.iter().any(|decision| decision.contains(text.trim_end_matches('.')));
         let answer = answers.iter().rev().find(|answer| answer.voice() == Voice::Assistant);
         let accepted = answer.and_then(|answer| Some((answer, own::accepted(answer.text, message.text)?)));
         if let Some((answer, text)) = accepted {
@@ -100,7 +129,9 @@ pub fn facts(messages: &[Said<'_>]) -> Vec<Fact> {
             false => Vec::new(),
         };
         let mut stated = own::stated(message.text, &messages[..place], among_people);
+        stated.retain(|(_, text)| !is_answer(text));
         stated.truncate(OF_MESSAGE);
+        stated.splice(0..0, decided(decisions));
         found.add(&name, message, stated, taken_back);
     }
     let mut known: HashSet<String> = HashSet::new();

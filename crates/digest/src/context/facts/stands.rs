@@ -17,6 +17,9 @@ const POINTS: &str =
 /// Words that point to something said before if they are the subject or the object of a short sentence.
 const REFERS: &str = "those it it's its that's thats they they're them he she both either neither";
 
+/// What "your" points to in a reply to an assistant.
+const OF_ASSISTANT: &str = "recommendation recommendations suggestion suggestions proposal advice idea ideas approach plan option options";
+
 /// Words that limit a sentence to a moment.
 const OF_MOMENT: &str = "now today tomorrow yesterday currently temporarily yet soon already next still";
 
@@ -42,7 +45,8 @@ pub(super) fn alone(text: &str, lasts: bool) -> bool {
     let of_moment = all.split(' ').any(|word| has(OF_MOMENT, word)) || all.contains(" for the moment ");
     let is_of_moment = lasts && of_moment;
     let refers_back = words.windows(2).any(|two| has("that those", &two[1]) && has(BEFORE_THAT, &two[0]));
-    let needs_context = points || refers || ends_open || is_of_moment || refers_back;
+    let is_reply = words.windows(2).any(|two| two[0] == "your" && has(OF_ASSISTANT, &two[1]));
+    let needs_context = points || is_reply || refers || ends_open || is_of_moment || refers_back;
     let is_frame =
         text.ends_with(':') || is_output(text) || text.starts_with(['@', '#', '/', '[', '{', '(', '•']);
     WORDS.contains(&words.len()) && !needs_context && !is_frame

@@ -23,6 +23,7 @@ fn standing_instructions_and_decisions_are_taken_whole() {
         "The deploy script must never run on Fridays.",
         "Every invoice must have a tax number.",
         "Please never commit directly to main.",
+        "do not update seeds, never update seeds please.",
         "when reading the ledger, always use `jq`, never grep",
         "From now on, answer in German.",
         "You must always use type hints in Python code.",
@@ -263,4 +264,74 @@ fn odd_conversations_give_few_facts_or_none() {
     {
         assert!(talk(&[&odd]).is_empty());
     }
+}
+
+#[test]
+fn questions_and_their_answers_are_decisions() {
+    let asked = "I need to clarify a few things:\n\n## Questions\n\n1. **Location**: Where should the switch be?\n   \
+        - Only in the shop?\n   - Everywhere?\n\n2. **Conversion**: When an order changes its kind:\n   - Any restrictions?\n   \
+        - Shall we track the history?\n\n3. **Permissions**: Should everybody be able to see service orders?\n\n4. Which \
+        export should contain this?\n\nPlease answer!";
+    let reply =
+        "1. just in the shop\n2. never change paid orders, no history is needed\n3. yes\n4. the monthly one";
+    let found: Vec<String> = pair(asked, reply);
+    let expected = [
+        "Location: Where should the switch be? – just in the shop",
+        "Conversion: never change paid orders, no history is needed",
+        "Permissions: Should everybody be able to see service orders? – yes",
+    ];
+    assert_eq!(
+        found, expected,
+        "a question with several questions in it needs an answer that says what it is about"
+    );
+    let asked = "How shall I build it?\n1. Where should prices be stored?\n2. Should a discount have a reason?\n3. Which tax applies?";
+    assert!(!is_standing(
+        "Permissions: Who may see them? – you should never show them (asked for: a list of orders)"
+    ));
+    let found = pair(asked, "1) in the order, as decimals\n2) yes please\n3) not sure, what do you think?");
+    let expected = [
+        "Where should prices be stored? – in the order, as decimals",
+        "Should a discount have a reason? – yes please",
+    ];
+    assert_eq!(found, expected);
+
+    // Offers, other numbers, a single item, and lists that are no answers.
+    let offer = "Done. Would you like me to:\n1. Generate the migration?\n2. Show the schema?";
+    assert!(pair(offer, "1. yes\n2. only the orders table").is_empty());
+    assert!(pair(asked, "1. in the order\n5. and a report").is_empty());
+    assert!(pair("I changed 3 files.", "1. the button is red\n2. the page is slow").is_empty());
+    assert!(pair(asked, "Errors:\n1. a\n2. b\n\nWarnings:\n1. c").is_empty());
+}
+
+#[test]
+fn a_chosen_option_is_a_decision() {
+    let asked = "Which layout?\n\n### Option 1: Tabs by workflow\n- fast\n\n### Option 2: One page with a search\n\n**Option 3**: \
+        Collapsible cards (large)\n\nI recommend option 3.";
+    let chosen = "Chosen: One page with a search, not: Tabs by workflow; Collapsible cards";
+    assert_eq!(pair(asked, "Let's go with option 2, please"), [chosen]);
+    assert_eq!(pair(asked, "Option 2"), [chosen]);
+    for other in
+        ["Let's go with option 2. What would that look like?", "not option 2", "option 7", "why option 2"]
+    {
+        assert!(pair(asked, other).is_empty(), "{other}");
+    }
+    assert!(pair(asked, "Great, let's go with your recommendation.").is_empty());
+}
+
+#[test]
+fn what_the_user_chose_in_a_dialog_is_a_decision() {
+    let dialog = |name, text| Said { speaker: Some(name), ..said(1, Role::Tool, text) };
+    let output = "AskUserQuestion: Which?\nok:\nUser has answered your questions: \"Which queue should the importer use?\"=\"Redis \
+        Streams\", \"Should retries be kept?\"=\"Yes\". You can now continue with the user's answers in mind.";
+    let found = |name| -> Vec<String> {
+        facts(&[said(0, Role::User, "go"), dialog(name, output)]).into_iter().map(|fact| fact.text).collect()
+    };
+    let expected = ["Which queue should the importer use? – Redis Streams", "Should retries be kept? – Yes"];
+    assert_eq!(found("AskUserQuestion"), expected);
+    assert!(found("Bash").is_empty(), "a program may print anything");
+}
+
+fn pair(asked: &str, reply: &str) -> Vec<String> {
+    let said = [said(0, Role::User, "go"), said(1, Role::Assistant, asked), said(2, Role::User, reply)];
+    facts(&said).into_iter().map(|fact| fact.text).collect()
 }

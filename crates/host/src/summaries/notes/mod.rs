@@ -15,9 +15,9 @@ use crate::project::WritableProject;
 use crate::summaries::known::Known;
 use crate::summaries::messages::{blocking, count};
 use tiro_base::error::Result;
-use tiro_base::memory::{Draft, Memory, MemoryId, MemoryKey, Provenance};
+use tiro_base::memory::{Draft, Memory, MemoryId, MemoryKey, Provenance, Role};
 use tiro_base::scope::{SessionId, Visibility};
-use tiro_digest::context::facts::{Fact, Said, TakenBack, Voice, facts};
+use tiro_digest::context::facts::{Fact, Said, TakenBack, Voice, facts, is_answered_question};
 use tiro_digest::statements::corrections;
 use tiro_intake::prepare;
 use tiro_recall::remember::supersede::supersede;
@@ -84,12 +84,12 @@ async fn unnoted(known: &Known<'_>) -> Result<Option<Unnoted>> {
     let mut rows = known.messages(from).await?;
     let is_new = |row: &MessageRow| row.ordinal > noted;
     let new = rows.iter().filter(|row| is_new(row)).count();
-    if !rows.iter().any(|row| is_new(row) && is_persons(row)) && new <= STEP {
+    if !rows.iter().any(|row| is_new(row) && is_reply(row)) && new <= STEP {
         return Ok(None);
     }
     let left = new.saturating_sub(STEP);
     rows.truncate(rows.len() - left);
-    let last_reply = rows.iter().rev().find(|row| is_new(row) && is_persons(row)).map(|row| row.ordinal);
+    let last_reply = rows.iter().rev().find(|row| is_new(row) && is_reply(row)).map(|row| row.ordinal);
     let read = known.texts(&rows).await?;
     let extract = move || {
         let said: Vec<Said<'_>> = read.iter().map(|(row, text)| said(row, text)).collect();
@@ -153,6 +153,11 @@ pub(super) fn is_persons(row: &MessageRow) -> bool {
     matches!(said(row, "").voice(), Voice::Person(_))
 }
 
+/// Returns whether a person wrote the message, or answered a question in a client's dialog.
+fn is_reply(row: &MessageRow) -> bool {
+    is_persons(row) || is_answered_question(row.role, row.speaker.as_deref())
+}
+
 /// Returns the message as the input of extraction.
 pub(super) fn said<'a>(row: &'a MessageRow, text: &'a str) -> Said<'a> {
     // Nothing is concluded from a damaged text.
@@ -190,8 +195,9 @@ fn as_memories(session: &SessionId, facts: Vec<Fact>, read: &[(MessageRow, Strin
         let id = MemoryId::derive(fact.kind, Some(session), &key(source, &fact.text));
         let mut draft = Draft::new(fact.kind, Provenance::Derived, fact.text, source.time);
         draft.session = Some(session.clone());
-        draft.role = source.role;
-        draft.speaker.clone_from(&source.speaker);
+        let is_of_dialog = is_answered_question(source.role, source.speaker.as_deref());
+        draft.role = if is_of_dialog { Some(Role::User) } else { source.role };
+        draft.speaker = source.speaker.clone().filter(|_| !is_of_dialog);
         draft.references = vec![source.id.clone()];
         for TakenBack { kind, text, ordinal, is_message } in fact.takes_back {
             let Some(source) = source_of(ordinal) else { continue };

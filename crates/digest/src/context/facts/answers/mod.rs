@@ -1,0 +1,235 @@
+//! Finds what a person decided by answering questions: the question and the answer together are a decision.
+//!
+//! Questions come from a client's own dialog, from a numbered list, or from a list of options. A dialog states each
+//! question beside its answer. A numbered answer belongs to the question with the same number, and a chosen option to
+//! the line that names it. If both together don't say what they are about, the request that led to them is added.
+
+mod lists;
+mod options;
+
+use super::Said;
+use super::words::{has, words};
+use crate::statements::stems;
+use crate::statements::voice::Voice;
+use lists::one_line;
+use tiro_base::memory::Role;
+use tiro_text::blocks::{self, Block, blocks, is_boilerplate};
+
+/// The tools with which clients ask the user: Claude Code's and opencode's. Their output states questions and answers.
+const ASKING: [&str; 2] = ["AskUserQuestion", "question"];
+
+/// What comes before the questions and answers in the output of such a tool.
+const ANSWERED: &str = "User has answered your questions: ";
+
+/// The maximum number of bytes of a question and of an answer. Arbitrary: two sentences.
+const LONGEST: usize = 280;
+
+/// The maximum number of bytes of the request that led to a question. Arbitrary: a sentence.
+const TOPIC: usize = 110;
+
+/// A request has at least this many words, in one of this many messages before the questions. Arbitrary.
+const REQUEST: usize = 5;
+const REQUEST_WITHIN: usize = 3;
+
+/// A question and its answer say what they are about if they share this many words with the request. Arbitrary.
+const SHARED: usize = 2;
+
+/// Words of an answer that only agree or refuse.
+const BARE: &str =
+    "yes yeah yep sure ok okay no nope please correct right exactly true fine good great perfect nice
+    sounds looks makes sense agree agreed it is that this the all as is for of course definitely absolutely";
+
+/// Phrases of an answer that leaves the question open, or refers to what the assistant said.
+const OPEN: &[&str] = &[
+    "not sure",
+    "unsure",
+    "don't know",
+    "dont know",
+    "do not know",
+    "no idea",
+    "idk",
+    "maybe",
+    "perhaps",
+    "up to you",
+    "your call",
+    "you decide",
+    "you choose",
+    "whatever",
+    "no preference",
+    "decide later",
+    "suggest",
+    "recommend",
+    "i think",
+    "i guess",
+    "see above",
+    "as above",
+    "tell me",
+    "let me",
+    "mention",
+    "you propose",
+    "you said",
+    "you describe",
+    "imagination",
+    "option",
+    "both scenarios",
+    "all three",
+    "all of them",
+    "first one",
+    "second one",
+    "last one",
+];
+
+/// Words that begin a question which "yes" answers.
+const CLOSED: &str = "should can could would do does did is are was were will shall may must";
+
+/// Beginnings of a question about how things are, which decides nothing.
+const STATUS: &[&str] = &[
+    "do you already",
+    "did you",
+    "have you",
+    "are you seeing",
+    "are you getting",
+    "current",
+    "what is the current",
+    "what's the current",
+    "where is",
+    "where are",
+    "how does",
+    "how do",
+    "what happens",
+    "what error",
+];
+
+/// Words that point to something outside a question or an answer.
+const POINTS: &str = "this these those above below here following";
+
+/// Words that point to something outside a question without a label.
+const REFERS: &str = "it its that they them";
+
+/// Returns whether a message is the result of a tool with which a client asked the user.
+pub fn is_answered_question(role: Option<Role>, speaker: Option<&str>) -> bool {
+    role == Some(Role::Tool) && speaker.is_some_and(|name| ASKING.contains(&name))
+}
+
+/// Returns whether a text is a decision that this module made of a question and its answer.
+pub(super) fn is_decision(text: &str) -> bool {
+    text.contains("? – ") || text.contains(" (asked for: ") || text.starts_with("Chosen: ")
+}
+
+/// Returns what the user decided in a client's own dialog, from the output of the client's tool. `before` are the
+/// messages before it.
+pub(super) fn in_dialog(before: &[Said<'_>], output: &str) -> Vec<String> {
+    let Some((_, told)) = output.split_once(ANSWERED) else { return Vec::new() };
+    let topic = topic(before, told);
+    let mut found = Vec::new();
+    let mut rest = told;
+    // A question, `=`, and the answer are in quotation marks. Between pairs there is a comma.
+    while let Some((question, more)) =
+        rest.trim_start_matches([',', ' ']).strip_prefix('"').and_then(|rest| rest.split_once("\"=\""))
+    {
+        let ends = ["\", \"", "\". ", "\" ", "\"\n"].iter().filter_map(|end| more.find(end));
+        let end = ends.min().unwrap_or(more.len());
+        found.extend(decided(question, more[..end].trim_end_matches(['"', '.']), topic.as_deref()));
+        rest = &more[(end + 1).min(more.len())..];
+    }
+    found
+}
+
+/// Returns what `reply` decides of the questions that the assistant asked in `asked`, which are the messages after
+/// `before`.
+pub(super) fn decisions(before: &[Said<'_>], asked: &[Said<'_>], reply: &str) -> Vec<String> {
+    let asked: Vec<&str> =
+        asked.iter().rev().filter(|said| said.voice() == Voice::Assistant).map(|said| said.text).collect();
+    let answers = lists::answers(reply);
+    if answers.len() < 2 {
+        let chosen = asked.iter().find_map(|asked| Some((asked, options::chosen(asked, reply)?)));
+        return chosen
+            .map(|(asked, chosen)| about(chosen, topic(before, asked).as_deref()))
+            .into_iter()
+            .collect();
+    }
+    let questions = asked.iter().find_map(|asked| Some((asked, lists::questions(asked)?)));
+    let Some((asked, questions)) = questions else { return Vec::new() };
+    if answers.keys().any(|number| !questions.contains_key(number)) {
+        return Vec::new();
+    }
+    let topic = topic(before, asked);
+    let pairs = answers.iter().map(|(number, answer)| (&questions[number], answer));
+    pairs.filter_map(|(question, answer)| decided(question, answer, topic.as_deref())).collect()
+}
+
+/// Returns the decision that an answer to a question states, if both together are understandable.
+fn decided(question: &str, answer: &str, topic: Option<&str>) -> Option<String> {
+    let answer = one_line(answer);
+    let answer = answer.trim_end_matches(['.', ',']);
+    let (said, question) = (words(answer), question.trim_end_matches(':').trim());
+    let joined = format!(" {} ", said.join(" "));
+    let (label, asked) = question.rsplit_once(": ").unwrap_or(("", question));
+    let is_question = question.ends_with('?');
+    let is_status = label.to_lowercase().starts_with("current")
+        || STATUS.iter().any(|begin| words(asked).join(" ").starts_with(begin));
+    let is_open = answer.contains('?') || OPEN.iter().any(|phrase| joined.contains(&format!(" {phrase}")));
+    let points = refers(question, POINTS) || label.is_empty() && refers(question, REFERS);
+    let fits = question.len() <= LONGEST && answer.len() <= LONGEST && !question.is_empty();
+    let is_bare = said.iter().all(|word| has(BARE, word));
+    let says_enough = match (is_bare, is_question) {
+        (true, _) => is_question && is_closed(asked),
+        (false, true) => true,
+        // A label alone, such as `Permissions`, stands for several questions, so "yes" answers none of them.
+        (false, false) => {
+            let (begins, agrees) = (said.iter().take(3), has("yes no yeah yep ok", &said[0]));
+            let points = begins.into_iter().any(|word| has(POINTS, word) || has(REFERS, word));
+            !points && said.len() > if agrees { 6 } else { 3 }
+        }
+    };
+    let joint = if is_question { " – " } else { ": " };
+    (fits && says_enough && !is_status && !is_open && !points && !said.is_empty())
+        .then(|| about(format!("{question}{joint}{answer}"), topic))
+}
+
+/// Returns the decision, with the request that led to it unless the decision says what it is about.
+fn about(decision: String, topic: Option<&str>) -> String {
+    match topic.filter(|topic| stems(topic).intersection(&stems(&decision)).count() < SHARED) {
+        Some(topic) => format!("{decision} (asked for: {topic})"),
+        None => decision,
+    }
+}
+
+/// Returns the request of a person that led to the questions `asked`: the sentence of the request that has most words of
+/// the questions.
+fn topic(before: &[Said<'_>], asked: &str) -> Option<String> {
+    let persons = before.iter().rev().filter(|said| matches!(said.voice(), Voice::Person(_)));
+    let asked = stems(asked);
+    let sentence = |said: &Said<'_>| {
+        let text = &said.text[..said.text.floor_char_boundary(4 * LONGEST)];
+        let of_list = lists::answers(text).len() > 1;
+        let said = blocks(text).into_iter().filter(Block::is_said);
+        let sentences = said.flat_map(|block| blocks::sentences(&block)).map(|sentence| sentence.text);
+        let says_something = |text: &String| !is_boilerplate(text) && words(text).len() >= REQUEST;
+        let sentences: Vec<String> = sentences.filter(|text| !of_list && says_something(text)).collect();
+        // Of equal sentences, the first counts.
+        sentences.into_iter().rev().max_by_key(|text| stems(text).intersection(&asked).count())
+    };
+    let sentence = persons.take(REQUEST_WITHIN).find_map(sentence)?;
+    let sentence = one_line(sentence.trim_end_matches(['.', ':', ',', '!']));
+    if sentence.len() <= TOPIC {
+        return Some(sentence);
+    }
+    let cut = &sentence[..sentence.floor_char_boundary(TOPIC)];
+    Some(format!("{} …", cut.rsplit_once(' ').map_or(cut, |(whole, _)| whole)))
+}
+
+/// Returns whether "yes" answers the question completely: it is one question without alternatives, and doesn't ask
+/// whether the assistant shall do something next.
+fn is_closed(asked: &str) -> bool {
+    let all = words(asked);
+    let joined = format!(" {} ", all.join(" "));
+    let is_next_step = all.get(1).is_some_and(|word| has("i we", word)) || joined.contains(" me to ");
+    let begins = all.first().is_some_and(|word| has(CLOSED, word));
+    begins && !is_next_step && !joined.contains(" or ") && asked.matches('?').count() == 1
+}
+
+/// Returns whether a text has one of the words `list`.
+fn refers(text: &str, list: &str) -> bool {
+    words(text).iter().any(|word| has(list, word))
+}
