@@ -130,3 +130,28 @@ fn the_open_items_of_a_to_do_list_are_part_of_what_was_last() {
     let hits = server.search("take the old shaft out of the barn");
     assert_eq!(hits[0]["speaker"], "assistant", "{hits:?}");
 }
+
+/// The session ends with the answer, so nothing that a person writes follows it.
+#[test]
+fn what_the_user_chose_in_a_dialog_is_remembered_as_a_decision() {
+    let home = Home::new();
+    let repo = home.repo("repo");
+    repo.commit("mill.txt", "oak", "Begin");
+    let talk = Talk::new(&home, ID, &repo.path, "main");
+    talk.says("user", 0, "Please build the queue of the quince importer.");
+    let question = "Which store should the queue of the importer use?";
+    let asked = json!({"questions": [{"question": question, "header": "Store", "multiSelect": false,
+        "options": [{"label": "Redis Streams", "description": "fast"}, {"label": "Postgres", "description": "there"}]}]});
+    let answered = format!(
+        "User has answered your questions: \"{question}\"=\"Postgres\". You can now continue with the user's answers in mind."
+    );
+    talk.calls(1, "AskUserQuestion", asked, &answered);
+    // What a program prints is no answer.
+    talk.calls(2, "Bash", json!({"command": "cat log"}), &answered.replace("Postgres", "Kafka"));
+    home.json(&repo.path, &["import", "claude-code"]);
+    home.run(&repo.path, &["index"]);
+    let mut server = home.serve(&repo.path);
+    let found = server.hits(json!({"query": "store of the importer's queue", "kinds": ["decision"]}));
+    let texts = crate::harness::strings(&found, "text");
+    assert_eq!(texts, [format!("{question} – Postgres")], "{found:?}");
+}

@@ -92,19 +92,25 @@ struct Head {
 }
 
 /// Finds the beginnings of messages. A quoted file may contain a line that only looks like a beginning, but it has no
-/// line `---` before it. Exports of Copilot begin a message of the assistant after each thought and each tool call, too.
+/// line `---` before it. Exports of Copilot and Codex begin a message of the assistant after each of its steps, without
+/// such a line.
 fn heads(text: &str) -> Vec<Head> {
-    let (mut found, mut from, mut before) = (Vec::new(), 0, "---");
+    let (mut found, mut from, mut before, mut is_blank) = (Vec::new(), 0, "---", true);
+    let (mut is_code, mut is_call) = (false, false);
     for line in text.split_inclusive('\n') {
         let to = from + line.len();
         let line = line.trim_end();
         let follows = before == "---" || before.starts_with("<!--") || before.starts_with("# ");
-        let goes_on = ["</tool-use>", "</think>", "**_"].iter().any(|end| before.ends_with(end));
+        let goes_on = is_blank && !is_code && !is_call && line.ends_with(")**_");
         let is_head = |head: &Head| follows || goes_on && head.role == Role::Assistant;
         if let Some(head) = head(line).filter(is_head) {
             found.push(Head { from, to, ..head });
+            (is_code, is_call) = (false, false);
         }
-        if !line.trim().is_empty() {
+        is_code ^= line.trim_start().starts_with("```");
+        is_call = (is_call || line.contains("<tool-use")) && !line.contains("</tool-use>");
+        is_blank = line.is_empty();
+        if !is_blank {
             before = line;
         }
         from = to;
@@ -283,12 +289,13 @@ mod tests {
             <summary>Tool use: **read_file**</summary>\n\na\n\n</details></tool-use>\n\n";
         let text = format!(
             "_**User (2026-03-01 10:00:00Z)**_\n\nWhy?\n\n---\n\n{head}<think>hm\n</think>\n\n{head}{call}{head}{head}{call}\
+             {head}I look again.\n\n\
              {head}It is blue.\n\n_**User**_ is a heading.\n\n---\n"
         );
         let said = read("2026-03-01_10-00Z-why", &text).said;
         let texts: Vec<&str> = said.iter().map(|said| said.text.as_str()).collect();
         let read = "read_file\na";
-        assert_eq!(texts, ["Why?", read, read, "It is blue.\n\n_**User**_ is a heading."]);
+        assert_eq!(texts, ["Why?", read, read, "I look again.", "It is blue.\n\n_**User**_ is a heading."]);
     }
 
     #[test]

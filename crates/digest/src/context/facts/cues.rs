@@ -97,13 +97,22 @@ const LETS: &[&str] = &[
 ];
 
 /// Words that make a whole sentence uncertain.
-const HEDGES: &str = "perhaps maybe probably idea hypothetically wondering unsure whether";
+const HEDGES: &str = "perhaps maybe probably ideally generally idea hypothetically wondering unsure whether";
 
 /// Words that begin a condition or a circumstance of an instruction.
 const WHEN: &str = "when whenever if for in from on before after while unless once during with to";
 
 /// What somebody wants a thing to do or to be.
 const WANTED: &str = "be have contain use support stay work include live go show accept return";
+
+/// Verbs after "should" that say how a thing shall be.
+const STATES: &str = "be have contain use take accept return support include store require allow";
+
+/// A sentence of so many words is specific. Arbitrary: "the border should be orange" leaves open which border.
+const SPECIFIC: usize = 9;
+
+/// Subjects that don't name a thing.
+const NOT_NAMED: &str = "i we you they it he she this that these those there everything something nothing anything one ones both here";
 
 /// Words that make the statement of a clause uncertain, a wish, a question or a report of something else.
 const OPEN: &str =
@@ -173,6 +182,7 @@ pub(super) fn kind(own: &str, among_people: bool) -> Option<Kind> {
                 [" instead of ", " rather than ", " not "].iter().any(|than| joined.contains(than));
             let states = chooses(&clause, among_people)
                 || prefers(&clause)
+                || (!among_people && is_specific(own) && specifies(&clause))
                 || (!among_people && instructs(&clause, is_request))
                 || (!among_people && is_instead && without_leads(&clause).first() == Some(&"use"));
             before.extend(clause);
@@ -255,11 +265,10 @@ fn instructs(clause: &[String], is_request: bool) -> bool {
         ("always" | "never", []) => !is_request && !verb.ends_with("ing"),
         ("always" | "never", ["we" | "you"]) => !has(HAPPENS, verb),
         ("must", subject) => {
-            let named = subject
-                .iter()
-                .any(|word| !has("i you it this that they there something someone he she", word));
-            let is_guess =
-                verb == "have" && said.get(place + 2).is_some_and(|word| *word == "been" || is_past(word));
+            let named = subject.first().is_some_and(|word| !has(NOT_NAMED, word))
+                && !subject.iter().any(|word| has("i you it they he she", word));
+            let is_guess = verb == "have"
+                && said.get(place + 2).is_some_and(|word| has("been some", word) || is_past(word));
             named && !is_guess
         }
         // "You should not be moving files" is about this moment.
@@ -269,6 +278,31 @@ fn instructs(clause: &[String], is_request: bool) -> bool {
         }
         _ => false,
     }
+}
+
+/// Returns whether a sentence says exactly what it is about: it has a name of code, a number, a contrast or many
+/// words.
+fn is_specific(own: &str) -> bool {
+    let is_name = |word: &str| {
+        let word = word.trim_matches(|c: char| !c.is_alphanumeric());
+        let has_capital =
+            word.chars().skip(1).any(char::is_uppercase) && word.chars().any(char::is_lowercase);
+        word.contains(|c: char| c.is_ascii_digit() || "_./".contains(c)) || has_capital
+    };
+    let is_contrast = ["instead of", "rather than", " not "].iter().any(|than| own.contains(than));
+    is_contrast || own.split_whitespace().any(is_name) || own.split_whitespace().count() >= SPECIFIC
+}
+
+/// Returns whether a clause states how a named thing shall be, as in "the export should be a CSV file".
+fn specifies(clause: &[String]) -> bool {
+    let said = without_leads(clause);
+    let Some(place) = said.iter().position(|word| *word == "should") else { return false };
+    let (subject, states) = (&said[..place], &said[place + 1..]);
+    let states = states.strip_prefix(&["also"]).or(states.strip_prefix(&["not"])).unwrap_or(states);
+    let is_named = subject.last().is_some_and(|last| !has(NOT_NAMED, last));
+    let is_open = subject.iter().any(|word| has(OPEN, word) || has(ASKS, word) || has(NOT_NAMED, word));
+    let is_aim = subject.iter().any(|word| has("goal focus idea aim purpose result output", word));
+    is_named && !is_open && !is_aim && states.len() > 1 && has(STATES, states[0])
 }
 
 /// Returns whether a clause has a phrase of a lasting rule or preference.
@@ -297,7 +331,9 @@ fn chooses(clause: &[String], among_people: bool) -> bool {
     }
     match said.as_slice() {
         ["i" | "we", "want", thing, rest @ ..] | ["i" | "we", "also", "want", thing, rest @ ..] => {
-            !has("to you it that", thing) && rest.windows(2).any(|two| two[0] == "to" && has(WANTED, two[1]))
+            rest.len() > 5
+                && !has("to you it that", thing)
+                && rest.windows(2).any(|two| two[0] == "to" && has(WANTED, two[1]))
         }
         words => words.iter().position(|word| has("we i", word)).is_some_and(|at| {
             let is_open = words[..at].iter().any(|word| has(OPEN, word));
@@ -326,5 +362,5 @@ fn tells(own: &str) -> bool {
 /// Returns whether a word is a verb in the past tense.
 fn is_past(word: &str) -> bool {
     (word.len() > 4 && word.ends_with("ed") && !has("need indeed embed", word))
-        || has("was were had did went got made took bought found met began won lost left became", word)
+        || has("was were had did went got made took bought found met began won lost left became dealt", word)
 }

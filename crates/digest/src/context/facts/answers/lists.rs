@@ -6,12 +6,14 @@ use std::collections::BTreeMap;
 /// The maximum number of words before a colon that are the label of a question. Arbitrary.
 const LABEL: usize = 6;
 
-/// Returns the items of a numbered list by their numbers; empty if the reply is no such list, or has several.
+/// Returns the items of a numbered list by their numbers; empty if the reply doesn't begin with such a list, or has
+/// several.
 pub(super) fn answers(reply: &str) -> BTreeMap<u32, String> {
     let mut items: BTreeMap<u32, String> = BTreeMap::new();
     for line in reply.lines() {
         let next = items.last_key_value().map(|(number, _)| *number);
         match number(line.trim_start()) {
+            None if next.is_none() && !line.trim().is_empty() => return BTreeMap::new(),
             Some((number, _)) if next.is_some_and(|last| number <= last) => return BTreeMap::new(),
             Some((number, rest)) => drop(items.insert(number, rest.to_owned())),
             // A line that follows an item after an empty line belongs to no item.
@@ -70,7 +72,9 @@ pub(super) fn questions(text: &str) -> Option<BTreeMap<u32, String>> {
 /// Returns whether a line before a list offers what the assistant could do next.
 fn offers(line: &str) -> bool {
     let all = format!(" {}", words(line).join(" "));
-    let begins = [" should i ", " shall i ", " i can "].iter().any(|phrase| all.starts_with(phrase));
+    let begins = [" should i ", " shall i ", " i can ", " would you like ", " do you want "]
+        .iter()
+        .any(|phrase| all.starts_with(phrase));
     begins || all.contains(" like me to") || all.contains(" want me to")
 }
 
