@@ -3,8 +3,27 @@
 
 use serde_json::json;
 
-use crate::harness::Home;
+use crate::harness::{Home, strings};
 use crate::talk::Talk;
+
+#[test]
+fn sessions_with_one_title_are_told_apart() {
+    let home = Home::new();
+    let mut server = home.serve(&home.dir("project"));
+    for session in ["a", "b"] {
+        server.save(session, "1", "Why does the lantern of the ferry go out?");
+    }
+    server.save("c", "1", "Where does the ferry land?");
+    let listed = server.data("list_sessions", json!({}));
+    let mut titles = strings(listed["sessions"].as_array().unwrap(), "title");
+    titles.sort();
+    assert!(titles[0].starts_with("Where does the ferry land"), "{titles:?}");
+    assert!(!titles[0].contains(" (20"), "{titles:?}");
+    assert!(
+        titles[1..].iter().all(|title| title.contains("lantern") && title.contains(" (20")),
+        "{titles:?}"
+    );
+}
 
 /// Flags without an effect on the opened item used to be accepted silently.
 #[test]

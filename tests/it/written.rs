@@ -152,6 +152,6 @@ fn what_the_user_chose_in_a_dialog_is_remembered_as_a_decision() {
     home.run(&repo.path, &["index"]);
     let mut server = home.serve(&repo.path);
     let found = server.hits(json!({"query": "store of the importer's queue", "kinds": ["decision"]}));
-    let texts = crate::harness::strings(&found, "text");
+    let texts = strings(&found, "text");
     assert_eq!(texts, [format!("{question} – Postgres")], "{found:?}");
 }

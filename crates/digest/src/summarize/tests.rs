@@ -458,6 +458,15 @@ fn the_title_of_a_client_gives_way_if_it_is_not_about_the_requests() {
     }
     assert_eq!(shown_title("Next steps after prior chat", &said[..3]), "Pick up where we left off; ferry.rs");
     assert_eq!(shown_title("Anything", &[]), "Anything");
+    // The beginning of the first message is no title.
+    let said = talk_of(&[(
+        Role::User,
+        "<ide_opened_file>The user opened a.rs</ide_opened_file> Read `docs/plans/of/the/harbour/report-totals.md` and \
+         print the totals of the harbour report as PDF.",
+    )]);
+    let own = "Read report-totals.md and print the totals of the harbour report as PDF";
+    assert_eq!(shown_title("<ide_opened_file>The user opened a.rs</ide_op…", &said), own);
+    assert_eq!(shown_title("Harbour report totals", &said), "Harbour report totals");
 }
 
 #[test]

@@ -75,8 +75,13 @@ const COURSE: &str = "chat conversation discussion session prior previous last n
 
 /// Returns the title that a conversation is shown with: `given`, the title of the client, if it is about what the user
 /// asked for. Otherwise the conversation's own title, as [`title`] makes it. If `given` has one word of the user's, both
-/// are joined.
+/// are joined. Some clients give the beginning of the first message as the title, with markup and all; it is replaced,
+/// too.
 pub fn shown_title(given: &str, sources: &[Source<'_>]) -> String {
+    if is_beginning(given, sources) {
+        let own = title(sources);
+        return if own.is_empty() { given.to_owned() } else { own };
+    }
     let said: BTreeSet<String> = sources
         .iter()
         .filter(|source| source.role == Role::User)
@@ -106,6 +111,21 @@ pub fn shown_title(given: &str, sources: &[Source<'_>]) -> String {
     };
     add(&mut shown, &more);
     shown
+}
+
+/// Returns whether a title is only the beginning of the user's first message.
+fn is_beginning(given: &str, sources: &[Source<'_>]) -> bool {
+    let said = |text: &str| words(text).into_iter().map(|word| word.text.to_lowercase()).collect::<Vec<_>>();
+    let mut given = said(given.trim_end_matches(['…', '.', ' ']));
+    // The last word may be cut.
+    let last = given.pop().unwrap_or_default();
+    let first = sources.iter().find(|source| source.role == Role::User);
+    let first =
+        first.map(|source| said(&source.text[..source.text.floor_char_boundary(4 * summaries::TITLE)]));
+    first.is_some_and(|first| {
+        let next = first.get(given.len());
+        first.starts_with(&given) && next.is_some_and(|next| next.starts_with(&last))
+    })
 }
 
 /// The maximum number of files in a title. Arbitrary.
@@ -173,9 +193,22 @@ fn asked(source: &Source<'_>) -> Vec<String> {
         .into_iter()
         .filter(|sentence| sentence.form != Form::Aside && !is_boilerplate(&sentence.text))
         .map(|sentence| without_mentions(&sentence.text).to_owned())
-        .map(|text| without_fillers(&text).trim_end_matches(STOPS).to_owned())
+        .map(|text| with_short_paths(without_fillers(&text).trim_end_matches(STOPS)))
         .filter(|text| !text.is_empty())
         .collect()
+}
+
+/// A path with more characters is shown as the name of its file. Arbitrary: a third of a title.
+const LONGEST_PATH: usize = 24;
+
+/// Returns a sentence with the names of files instead of long paths.
+fn with_short_paths(sentence: &str) -> String {
+    let short = |word: &str| {
+        let is_path = word.chars().count() > LONGEST_PATH && !word.contains("://");
+        let name = word.rsplit(['/', '\\']).next().filter(|name| is_path && name.len() < word.len());
+        name.filter(|name| name.contains(char::is_alphanumeric)).unwrap_or(word).to_owned()
+    };
+    sentence.split(' ').map(short).collect::<Vec<_>>().join(" ")
 }
 
 /// Returns a sentence without the files that the user attached before it, such as `@src/a.rs`. If it has no other

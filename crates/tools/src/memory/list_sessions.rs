@@ -113,8 +113,23 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         let assistants = consulted.remove(&row.id).unwrap_or_default();
         session(row, about, assistants)
     });
+    let mut sessions: Vec<Session> = sessions.collect();
+    tell_apart(&mut sessions);
     let name = envelope::escape(&project.name).into_owned();
-    Ok(Output { sessions: sessions.collect(), next_cursor, project: name, notices, secret })
+    Ok(Output { sessions, next_cursor, project: name, notices, secret })
+}
+
+/// Adds the time at which the session began to titles that several sessions of the page have.
+fn tell_apart(sessions: &mut [Session]) {
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    for title in sessions.iter().filter_map(|session| session.title.clone()) {
+        *counts.entry(title).or_default() += 1;
+    }
+    for session in sessions {
+        let first = &session.first;
+        let repeated = session.title.as_mut().filter(|title| counts[title.as_str()] > 1);
+        repeated.into_iter().for_each(|title| *title += &format!(" ({first})"));
+    }
 }
 
 fn session(row: SessionRow, about: About, assistants: BTreeMap<String, u32>) -> Session {

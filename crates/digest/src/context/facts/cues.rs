@@ -269,7 +269,8 @@ fn instructs(clause: &[String], is_request: bool) -> bool {
                 && !subject.iter().any(|word| has("i you it they he she", word));
             let is_guess = verb == "have"
                 && said.get(place + 2).is_some_and(|word| has("been some", word) || is_past(word));
-            named && !is_guess
+            let forbids = *subject == ["there"] && verb == "be" && said.get(place + 2) == Some(&"no");
+            (named || forbids) && !is_guess
         }
         // "You should not be moving files" is about this moment.
         ("should", ["you"]) => verb == "not" && said.get(place + 2).is_some_and(|next| !has("have be", next)),

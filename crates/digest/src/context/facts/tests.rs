@@ -26,6 +26,7 @@ fn standing_instructions_and_decisions_are_taken_whole() {
         "do not update seeds, never update seeds please.",
         "The export of the ledger should be a CSV file with a header.",
         "default mode should be casual and not polished",
+        "there must be no direct print statements in the backend",
         "config for the agent should not be stored in the ledger",
         "when reading the ledger, always use `jq`, never grep",
         "From now on, answer in German.",
