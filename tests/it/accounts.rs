@@ -364,7 +364,8 @@ fn prompts_that_survive_only_in_the_list_are_imported_once() {
     }
     let sessions = home.json(&repo.path, &["sessions"]);
     let lost = sessions["sessions"].as_array().unwrap().iter().find(|it| it["session_id"] == "lost-session");
-    assert_eq!(lost.unwrap()["title"], "Prompts from history.jsonl; the transcript is deleted", "{sessions}");
+    let title = "Prompts from history.jsonl; the transcript is deleted (2023-11-14T22:14:10Z)";
+    assert_eq!(lost.unwrap()["title"], title, "two sessions have this title: {sessions}");
     assert_eq!(import(&home, &repo.path)["imported"], 0);
     // Prompts of a session that the user forgot don't come back.
     home.json(&repo.path, &["forget", "--session", &deleted.session]);
