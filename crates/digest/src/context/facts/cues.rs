@@ -327,7 +327,7 @@ fn chooses(clause: &[String], among_people: bool) -> bool {
     if let Some(at) = said.iter().position(|word| has("let's lets", word)) {
         let (before, rest) = (&said[..at], &said[at + 1..]);
         let is_open = before.iter().any(|word| has(OPEN, word));
-        let goes_on = rest.get(1).is_some_and(|word| word.ends_with("ing"));
+        let goes_on = rest.get(1).is_some_and(|word| word.ends_with("ing") || has("work on up it", word));
         return !among_people && !is_open && !goes_on && LETS.iter().any(|phrase| begins(rest, phrase));
     }
     match said.as_slice() {
@@ -337,7 +337,8 @@ fn chooses(clause: &[String], among_people: bool) -> bool {
                 && rest.windows(2).any(|two| two[0] == "to" && has(WANTED, two[1]))
         }
         words => words.iter().position(|word| has("we i", word)).is_some_and(|at| {
-            let is_open = words[..at].iter().any(|word| has(OPEN, word));
+            // "It fails when we use the mill" is no choice.
+            let is_open = words[..at].iter().any(|word| has(OPEN, word) || has("when whenever", word));
             let rest = &words[at + 1..];
             let rest = &rest[skip(rest)..];
             let by_one = |phrase: &str| phrase == "decided" || phrase == "chose" || phrase.ends_with(" any");

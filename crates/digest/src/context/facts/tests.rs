@@ -69,6 +69,8 @@ fn requests_questions_guesses_and_remarks_state_nothing() {
         "create a task to ensure that all changes, like adding a new one, always take place in the main folder",
         "let's use the other port for now",
         "let's keep going with the ledger",
+        "lets keep work on more sophisticated ledgers.",
+        "So the commands of the ledger don't work when we use the old harbour.",
         "Can you move the ledger to Lisbon by Friday?",
         "should i always run the ledger with debug",
         "What would change if we decided to drop Postgres?",
