@@ -21,6 +21,9 @@ const STEP: Millis = 15 * 60 * 1000;
 /// What old versions write before the path of a file that the assistant read.
 const READ: &str = "Read file: ";
 
+/// The name of the tool that read such a file.
+const READER: &str = "read_file";
+
 /// A date that was found.
 #[derive(Clone, Copy, Debug)]
 struct FoundDate {
@@ -173,7 +176,7 @@ fn steps(text: &str) -> Vec<(Role, Option<String>, String)> {
         let part = part.trim();
         let is_reading = !part.is_empty() && part.lines().all(|line| line.starts_with(READ));
         let (role, speaker) = match is_reading {
-            true => (Role::Tool, Some(READ.to_lowercase().trim_end_matches(": ").replace(' ', "_"))),
+            true => (Role::Tool, Some(READER.to_owned())),
             false => (Role::Assistant, None),
         };
         let joint = if is_reading { "\n" } else { "\n\n---\n\n" };

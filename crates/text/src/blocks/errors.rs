@@ -11,7 +11,7 @@ pub fn first_error(output: &str) -> Option<String> {
         for word in line.split_inclusive(' ') {
             let rest = &line[at + word.len()..];
             if is_name(word.trim_end(), rest) {
-                return Some(shortened(line[at..].trim_end()));
+                return Some(shortened(line[at..].trim_end(), LONGEST));
             }
             at += word.len();
         }
@@ -30,11 +30,12 @@ fn is_name(word: &str, rest: &str) -> bool {
     is_error && rest.contains(char::is_alphanumeric)
 }
 
-fn shortened(error: &str) -> String {
-    if error.len() <= LONGEST {
-        return error.to_owned();
+/// Returns a text of at most `longest` bytes. A longer text is cut at a space, with an ellipsis after it.
+pub fn shortened(text: &str, longest: usize) -> String {
+    if text.len() <= longest {
+        return text.to_owned();
     }
-    let cut = &error[..error.floor_char_boundary(LONGEST)];
+    let cut = &text[..text.floor_char_boundary(longest)];
     format!("{}…", cut.rsplit_once(' ').map_or(cut, |(head, _)| head).trim_end())
 }
 

@@ -21,7 +21,7 @@ use std::ops::Range;
 
 pub use added::{ADDED, has_calls, is_added, without_added};
 pub use boilerplate::is_boilerplate;
-pub use errors::first_error;
+pub use errors::{first_error, shortened};
 pub use quotations::quotations;
 pub use sentences::{Form, Sentence, sentences};
 

@@ -112,7 +112,8 @@ const STATES: &str = "be have contain use take accept return support include sto
 const SPECIFIC: usize = 9;
 
 /// Subjects that don't name a thing.
-const NOT_NAMED: &str = "i we you they it he she this that these those there everything something nothing anything one ones both here";
+const NOT_NAMED: &str = "i we you they it he she this that these those there everything something nothing
+    anything one ones both here";
 
 /// Words that make the statement of a clause uncertain, a wish, a question or a report of something else.
 const OPEN: &str =

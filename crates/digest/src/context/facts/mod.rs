@@ -3,7 +3,8 @@
 //! A fact is a whole sentence in a person's own words that states a rule ("always", "must never", "from now on"), a
 //! preference or a choice ("we decided", "use A instead of B") and is understandable alone. A question of the assistant
 //! and the person's answer together are a decision, too ([`answers`]). An assistant's sentence is a decision only if it
-//! proposes something that lasts and the person accepts it. An assistant's reports are left to summaries. In a conversation of two people, what one of them tells of their own past is a fact too.
+//! proposes something that lasts and the person accepts it. An assistant's reports are left to summaries. In a
+//! conversation of two people, what one of them tells of their own past is a fact too.
 //!
 //! Never taken are questions, what is only imagined, requests of one moment, what somebody else said, quoted text, and
 //! text on which the assistant shall work ([`own`]). A sentence that the speaker takes back in one of the next
@@ -68,12 +69,9 @@ pub struct TakenBack {
 /// The maximum number of facts that are taken from one message of a person. Arbitrary: few rather than many.
 const OF_MESSAGE: usize = 3;
 
-/// The maximum number of answers to questions that are taken from one message. Arbitrary: assistants ask fewer questions
-/// at once.
+/// The maximum number of answers to questions that are taken from one message. Arbitrary: assistants ask fewer
+/// questions at once.
 const ANSWERS: usize = 10;
-
-/// The speaker of an answer in a client's dialog.
-const USER: &str = "user";
 
 impl Said<'_> {
     /// Returns the kind of speaker.
@@ -85,34 +83,31 @@ impl Said<'_> {
 /// Returns the facts and decisions of `messages`, in order. An assistant's messages after the last message of a person
 /// are not judged yet. The caller passes them again after the person has answered.
 pub fn facts(messages: &[Said<'_>]) -> Vec<Fact> {
-    let persons: Vec<(usize, String)> = messages
+    // An answer in a client's dialog has no name.
+    let replies: Vec<(usize, Option<String>)> = messages
         .iter()
         .enumerate()
         .filter_map(|(place, message)| match message.voice() {
-            Voice::Person(name) => Some((place, name)),
-            Voice::Other if is_answered_question(message.role, message.speaker) => {
-                Some((place, USER.to_owned()))
-            }
+            Voice::Person(name) => Some((place, Some(name))),
+            Voice::Other if is_answered_question(message.role, message.speaker) => Some((place, None)),
             Voice::Assistant | Voice::Other => None,
         })
         .collect();
-    let among_people = persons.iter().any(|(_, name)| *name != persons[0].1);
+    let mut names = replies.iter().filter_map(|(_, name)| name.as_deref());
+    let user = names.next().unwrap_or_default().to_owned();
+    let among_people = names.any(|name| name != user);
     let mut found = fate::Found::default();
     let decided =
         |texts: Vec<String>| texts.into_iter().take(ANSWERS).map(|text| (Kind::Decision, text)).collect();
     let mut after = 0;
-    for (place, name) in persons {
+    for (place, name) in replies {
         let (answers, message) = (&messages[after..place], &messages[place]);
         let from = std::mem::replace(&mut after, place + 1);
-        if message.voice() == Voice::Other {
-            found.add(
-                &name,
-                message,
-                decided(answers::in_dialog(&messages[..place], message.text)),
-                Vec::new(),
-            );
+        let Some(name) = name else {
+            let chosen = answers::in_dialog(&messages[..place], message.text);
+            found.add(&user, message, decided(chosen), Vec::new());
             continue;
-        }
+        };
         let decisions = match among_people {
             true => Vec::new(),
             false => answers::decisions(&messages[..from], answers, message.text),

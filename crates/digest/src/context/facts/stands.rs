@@ -18,7 +18,8 @@ const POINTS: &str =
 const REFERS: &str = "those it it's its that's thats they they're them he she both either neither";
 
 /// What "your" points to in a reply to an assistant.
-const OF_ASSISTANT: &str = "recommendation recommendations suggestion suggestions proposal advice idea ideas approach plan option options";
+const OF_ASSISTANT: &str = "recommendation recommendations suggestion suggestions proposal advice idea ideas
+    approach plan option options";
 
 /// Words that limit a sentence to a moment.
 const OF_MOMENT: &str = "now today tomorrow yesterday currently temporarily yet soon already next still";

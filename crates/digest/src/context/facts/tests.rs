@@ -340,6 +340,11 @@ fn what_the_user_chose_in_a_dialog_is_a_decision() {
     let expected = ["Which queue should the importer use? – Redis Streams", "Should retries be kept? – Yes"];
     assert_eq!(found("AskUserQuestion"), expected);
     assert!(found("Bash").is_empty(), "a program may print anything");
+    // A dialog is no second person, whatever the user's name is.
+    let named = |ordinal, text| Said { speaker: Some("Ada"), ..said(ordinal, Role::User, text) };
+    let talk =
+        [named(0, "go"), dialog("AskUserQuestion", output), named(2, "Every invoice must have a number.")];
+    assert_eq!(facts(&talk).len(), 3);
 }
 
 fn pair(asked: &str, reply: &str) -> Vec<String> {

@@ -195,8 +195,8 @@ fn about(decision: String, topic: Option<&str>) -> String {
     }
 }
 
-/// Returns the request of a person that led to the questions `asked`: the sentence of the request that has most words of
-/// the questions.
+/// Returns the request of a person that led to the questions `asked`: the sentence of the request that has most words
+/// of the questions.
 fn topic(before: &[Said<'_>], asked: &str) -> Option<String> {
     let persons = before.iter().rev().filter(|said| matches!(said.voice(), Voice::Person(_)));
     let asked = stems(asked);
@@ -212,11 +212,7 @@ fn topic(before: &[Said<'_>], asked: &str) -> Option<String> {
     };
     let sentence = persons.take(REQUEST_WITHIN).find_map(sentence)?;
     let sentence = one_line(sentence.trim_end_matches(['.', ':', ',', '!']));
-    if sentence.len() <= TOPIC {
-        return Some(sentence);
-    }
-    let cut = &sentence[..sentence.floor_char_boundary(TOPIC)];
-    Some(format!("{} …", cut.rsplit_once(' ').map_or(cut, |(whole, _)| whole)))
+    Some(blocks::shortened(&sentence, TOPIC))
 }
 
 /// Returns whether "yes" answers the question completely: it is one question without alternatives, and doesn't ask
