@@ -13,7 +13,6 @@ mod formats;
 mod gist;
 pub mod git;
 pub mod messages;
-mod plans;
 mod session;
 mod shell;
 pub mod specstory;

@@ -11,6 +11,7 @@ use super::clean::{self, Private};
 use super::entry::{About, Counts, Line, Outcome, Part, TranscriptEntry};
 use super::evidence::{self, WrittenFile};
 use super::fingerprint::fingerprint;
+use super::gist::dialogs::{self, Question};
 use super::gist::{self, Arguments, Gist, Shape};
 use tiro_base::memory::{Millis, Role};
 
@@ -41,6 +42,8 @@ struct Open {
     prompts: u8,
     shape: Shape,
     command: Option<String>,
+    /// The questions that the call asks the user.
+    questions: Vec<Question>,
     private: Private,
     entry: TranscriptEntry,
 }
@@ -258,7 +261,7 @@ impl Session {
             self.seen.insert(id);
             return self.skip("asking Tiro");
         }
-        let Gist { text, files, shape, plan } = gist::gist(tool, arguments, &mut private);
+        let Gist { text, files, shape, plan, questions } = gist::gist(tool, arguments, &mut private);
         if let Some(text) = plan {
             let key = format!("plan:{id}");
             self.emit(self.at, TranscriptEntry { key, role: Role::Assistant, text, ..context.clone() });
@@ -277,7 +280,7 @@ impl Session {
             let first = self.open.remove(0);
             self.give_up(first);
         }
-        self.open.push(Open { id, at: self.at, prompts: 0, shape, command, private, entry });
+        self.open.push(Open { id, at: self.at, prompts: 0, shape, command, questions, private, entry });
     }
 
     /// Returns an entry without text that has the given time, and the current folder and branch of the session.
@@ -342,6 +345,7 @@ impl Session {
             Shape::Read if outcome != Outcome::Failed => Some(gist::EXCERPT_OF_FILE),
             _ => Some(gist::EXCERPT),
         };
+        let output = dialogs::answered(&open.questions, &output).map_or(output, Cow::Owned);
         let excerpt = shown.map(|most| {
             let output = open.private.strip(private.strip(output));
             gist::excerpt(&output, most)

@@ -6,7 +6,8 @@
 //! read. Thoughts and the messages of sub-agents are left out.
 
 use super::clean::{self, Private};
-use super::gist;
+use super::fields::Fields;
+use super::gist::{self, dialogs, plans};
 use super::messages::Said;
 use tiro_base::memory::{Millis, Role};
 use tiro_base::times;
@@ -149,7 +150,17 @@ fn message(role: Role, time: Option<Millis>, body: &str, into: &mut Vec<Said>) {
         steps(before).into_iter().for_each(|(role, speaker, text)| add(role, speaker, text));
         let (summary, output) = summary(call);
         let name = attribute(call, "data-tool-name");
-        let output = gist::excerpt(output.trim(), gist::EXCERPT);
+        let asked = json(output, "Parameters:").and_then(|json| Fields::parse(json).ok()).unwrap_or_default();
+        let plan = plans::plan(&asked, &mut Private::default());
+        let questions = dialogs::questions(&asked);
+        let answered = json(output, "Result:").and_then(|result| dialogs::answered(&questions, result));
+        let output = match (&plan, answered) {
+            // The plan becomes a message of the assistant.
+            (Some(_), _) => String::new(),
+            (None, Some(answered)) => answered,
+            (None, None) => gist::excerpt(output.trim(), gist::EXCERPT),
+        };
+        plan.into_iter().for_each(|plan| add(Role::Assistant, None, plan));
         add(Role::Tool, name, format!("{summary}\n{output}"));
         rest = after;
     }
@@ -205,6 +216,17 @@ fn summary(call: &str) -> (String, &str) {
     let summary = summary.replace(['*', '`'], "").replace("Tool use: ", "");
     let output = output.split("</details>").next().unwrap_or_default();
     (summary.split_whitespace().collect::<Vec<_>>().join(" "), output)
+}
+
+/// Returns the block of JSON after a label, such as `Parameters:`.
+fn json<'a>(output: &'a str, label: &str) -> Option<&'a str> {
+    let (_, rest) = output.split_once(label)?;
+    let (fence, rest) = rest.trim_start().split_once("json\n").filter(|(fence, _)| is_fence(fence))?;
+    Some(rest.split_once(&format!("\n{fence}"))?.0)
+}
+
+fn is_fence(text: &str) -> bool {
+    text.len() >= 3 && text.bytes().all(|byte| byte == b'`')
 }
 
 fn attribute(call: &str, name: &str) -> Option<String> {
@@ -299,6 +321,34 @@ mod tests {
         let texts: Vec<&str> = said.iter().map(|said| said.text.as_str()).collect();
         let read = "read_file\na";
         assert_eq!(texts, ["Why?", read, read, "I look again.", "It is blue.\n\n_**User**_ is a heading."]);
+    }
+
+    #[test]
+    fn a_dialog_states_what_was_chosen_and_a_plan_is_a_message() {
+        let call = |name: &str, asked: &str, result: &str| {
+            format!(
+                "<tool-use data-tool-type=\"unknown\" data-tool-name=\"{name}\"><details>\n\
+                 <summary>Tool use: **{name}**</summary>\n\nParameters:\n\n```json\n{asked}\n```\n\
+                 Result:\n\n```json\n{result}\n```\nStatus: **completed**\n\n</details></tool-use>\n\n"
+            )
+        };
+        let asked = r#"{"questions": [{"id": "q", "prompt": "Which crane?", "options": [{"id": "b", "label": "Blue"}]}]}"#;
+        let chosen = r#"{"answers": [{"freeformText": "", "questionId": "q", "selectedOptionIds": ["b"]}]}"#;
+        let plan = r##"{"name": "Cranes", "overview": "All become blue.", "plan": "# Blue cranes\n\n## Steps\n\n1. Paint them."}"##;
+        let text = format!(
+            "_**User**_\n\nPaint\n\n---\n\n_**Agent (default)**_\n\n{}{}",
+            call("ask_question", asked, chosen),
+            call("create_plan", plan, r#"{"rejected": {}}"#)
+        );
+        let shown: Vec<String> =
+            read("x", &text).said.iter().map(|said| format!("{:?}: {}", said.role, said.text)).collect();
+        let expected = [
+            "User: Paint",
+            "Tool: ask_question\nUser has answered your questions: \"Which crane?\"=\"Blue\".",
+            "Assistant: # Blue cranes\n\nAll become blue.\n\n## Steps\n\n1. Paint them.",
+            "Tool: create_plan",
+        ];
+        assert_eq!(shown, expected);
     }
 
     #[test]

@@ -232,6 +232,19 @@ fn a_plan_of_steps_is_a_to_do_list() {
 }
 
 #[test]
+fn a_dialog_states_what_was_chosen() {
+    let asked = json!({"questions": [{"id": "color", "header": "Color", "question": "Which color?",
+        "options": [{"label": "Blue", "description": "Cheap"}, {"label": "Red", "description": "Old"}]}]});
+    let call = json!({"type": "function_call", "name": "request_user_input", "call_id": "c1",
+        "arguments": asked.to_string()});
+    let chosen = json!({"answers": {"color": {"answers": ["Blue", "user_note: light"]}}}).to_string();
+    let said = called(call, json!({"type": "function_call_output", "call_id": "c1", "output": chosen}));
+    let answered = "User has answered your questions: \"Which color?\"=\"Blue; user_note: light\".";
+    assert!(said.text.ends_with(answered), "{}", said.text);
+    assert_eq!(said.speaker.as_deref(), Some("request_user_input"));
+}
+
+#[test]
 fn a_fork_and_a_sub_agent_name_where_they_come_from() {
     let mut fork = meta("s2");
     fork["payload"]["forked_from_id"] = json!("s1");

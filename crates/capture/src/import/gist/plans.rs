@@ -3,12 +3,10 @@
 //! They are recognised by their form: a to-do list is an array of objects with a text and a status, such as the `todos`
 //! of Claude Code, Gemini CLI and opencode, and the `plan` of Codex. A plan for the user is a text named `plan`.
 
-use std::borrow::Cow;
-
+use crate::import::clean::{self, Private, clip};
+use crate::import::fields::{Fields, items, scalar};
 use serde_json::value::RawValue;
-
-use super::clean::{self, Private, clip};
-use super::fields::{Fields, items, scalar};
+use std::borrow::Cow;
 
 /// The maximum number of items of a list, and the maximum number of characters of an item.
 const MOST_ITEMS: usize = 40;
@@ -29,7 +27,7 @@ const ACTS: [&str; 6] = ["command", "cmd", "query", "file_path", "path", "url"];
 /// Returns the to-do list in the arguments of a call: how many items are done, and each item on a line of its own, with
 /// `[x]` if it is done, `[>]` if it is in progress, `[-]` if it was given up, otherwise `[ ]`. Returns `None` if there
 /// is no list.
-pub(super) fn to_do_list(fields: &Fields<'_>, private: &mut Private) -> Option<String> {
+pub(in crate::import) fn to_do_list(fields: &Fields<'_>, private: &mut Private) -> Option<String> {
     let list = fields.iter().find_map(|(_, raw)| {
         let list: Option<Vec<_>> = items(raw).into_iter().map(item).collect();
         list.filter(|list| !list.is_empty())
@@ -60,18 +58,29 @@ fn item(raw: &RawValue) -> Option<(&'static str, Cow<'_, str>)> {
 }
 
 /// Returns the number and the new status of a task, in the arguments of a call that updates it.
-pub(super) fn task(fields: &Fields<'_>) -> Option<String> {
+pub(in crate::import) fn task(fields: &Fields<'_>) -> Option<String> {
     let status = fields.text("status")?;
     Some(format!("{} · {status}", scalar(fields.raw("taskId")?)?))
 }
 
-/// Returns the plan that a call shows to the user; `None` if there is none.
-pub(super) fn plan(fields: &Fields<'_>, private: &mut Private) -> Option<String> {
+/// Returns the plan that a call shows to the user, with its overview; `None` if there is none.
+pub(in crate::import) fn plan(fields: &Fields<'_>, private: &mut Private) -> Option<String> {
     if ACTS.iter().any(|name| fields.raw(name).is_some()) {
         return None;
     }
     let plan = private.strip(fields.text("plan")?);
     let plan = plan[..plan.floor_char_boundary(PLAN)].trim();
     let has_words = plan.split_whitespace().nth(FEW_WORDS).is_some();
-    has_words.then(|| clean::readable(plan.to_owned().into()).into_owned())
+    let plan = match fields.filled("overview").map(|overview| private.strip(overview)) {
+        // Cursor keeps the name and the overview of a plan apart from its text.
+        Some(overview) => {
+            let heading = plan.lines().next().filter(|line| line.starts_with("# "));
+            let rest = plan[heading.map_or(0, str::len)..].trim_start();
+            let name = fields.text("name").map(|name| format!("# {name}"));
+            let heading = heading.map(str::to_owned).or(name).unwrap_or_default();
+            format!("{heading}\n\n{}\n\n{rest}", overview.trim()).trim().to_owned()
+        }
+        None => plan.to_owned(),
+    };
+    has_words.then(|| clean::readable(plan.into()).into_owned())
 }

@@ -3,13 +3,14 @@
 //! Tools are recognised by their arguments, not by their names, because clients use different names and users add their
 //! own tools. If a tool is not recognised, the first strings among its arguments are kept.
 
-use std::borrow::Cow;
-
-use serde_json::value::RawValue;
+pub(super) mod dialogs;
+pub(super) mod plans;
 
 use super::clean::{self, Private, clip};
 use super::fields::{Fields, items, string};
-use super::plans;
+use dialogs::Question;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
 
 /// The maximum number of characters of the arguments that are kept.
 const ASKED: usize = 300;
@@ -90,6 +91,8 @@ pub(super) struct Gist {
     pub(super) shape: Shape,
     /// A plan that the call shows to the user.
     pub(super) plan: Option<String>,
+    /// The questions that the call asks the user.
+    pub(super) questions: Vec<Question>,
 }
 
 /// Returns a shortened form of a call of `tool`, without private passages.
@@ -104,9 +107,10 @@ pub(super) fn gist(tool: &str, arguments: &Arguments<'_>, private: &mut Private)
         .filter_map(|name| Some(private.strip(fields.filled(name)?).into_owned()))
         .collect();
     if let Some(list) = plans::to_do_list(&fields, private) {
-        return Gist { text: format!("{tool}: {list}"), files, shape: Shape::List, plan: None };
+        let text = format!("{tool}: {list}");
+        return Gist { text, files, shape: Shape::List, plan: None, questions: Vec::new() };
     }
-    let plan = plans::plan(&fields, private);
+    let (plan, questions) = (plans::plan(&fields, private), dialogs::questions(&fields));
     let (asked, shape) = if let Some(task) = plans::task(&fields) {
         (Some(task), Shape::List)
     } else if plan.is_some() {
@@ -133,7 +137,7 @@ pub(super) fn gist(tool: &str, arguments: &Arguments<'_>, private: &mut Private)
     };
     let asked = clean::readable(Cow::Owned(asked.unwrap_or_default()));
     let text = clip(&format!("{tool}: {asked}"), ASKED);
-    Gist { text: text.trim_end_matches([':', ' ']).to_owned(), files, shape, plan }
+    Gist { text: text.trim_end_matches([':', ' ']).to_owned(), files, shape, plan, questions }
 }
 
 /// Returns whether the argument `path` of a tool names a file, not a folder to search.
