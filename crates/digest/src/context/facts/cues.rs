@@ -103,10 +103,12 @@ const HEDGES: &str = "perhaps maybe probably ideally generally idea hypothetical
 const WHEN: &str = "when whenever if for in from on before after while unless once during with to";
 
 /// What somebody wants a thing to do or to be.
-const WANTED: &str = "be have contain use support stay work include live go show accept return";
+const WANTED: &str =
+    "be have contain use support stay work include live go show accept return keep look behave";
 
 /// Verbs after "should" that say how a thing shall be.
-const STATES: &str = "be have contain use take accept return support include store require allow";
+const STATES: &str =
+    "be have contain use take accept return support include store require allow behave show work look stay";
 
 /// A sentence of so many words is specific. Arbitrary: "the border should be orange" leaves open which border.
 const SPECIFIC: usize = 9;
@@ -201,6 +203,14 @@ pub(super) fn kind(own: &str, among_people: bool) -> Option<Kind> {
 pub fn is_standing(text: &str) -> bool {
     !answers::is_decision(text)
         && clauses(text).iter().any(|clause| prefers(clause) || instructs(clause, false))
+}
+
+/// Returns whether a sentence holds for everything, as in "never commit to main", so that it needs no sentence before
+/// it.
+pub(super) fn is_absolute(own: &str) -> bool {
+    clauses(own).iter().any(|clause| {
+        prefers(clause) || (instructs(clause, false) && clause.iter().any(|word| has("always never", word)))
+    })
 }
 
 /// Returns the part of a sentence that states the speaker's choice before a question about the choice, as in "I chose
@@ -332,6 +342,8 @@ fn chooses(clause: &[String], among_people: bool) -> bool {
         return !among_people && !is_open && !goes_on && LETS.iter().any(|phrase| begins(rest, phrase));
     }
     match said.as_slice() {
+        ["i" | "we", "want", "to", verb, rest @ ..] if has("use keep avoid", verb) => rest.len() > 4,
+        ["i'd" | "we'd", "rather", verb, rest @ ..] if has("use keep have avoid", verb) => rest.len() > 4,
         ["i" | "we", "want", thing, rest @ ..] | ["i" | "we", "also", "want", thing, rest @ ..] => {
             rest.len() > 5
                 && !has("to you it that", thing)

@@ -1,9 +1,9 @@
 //! Follows what becomes of facts: a speaker takes a fact back, or later states its opposite or another choice.
 
+use super::own::Stated;
 use super::words::{has, words};
 use super::{Fact, Said, TakenBack};
 use std::collections::{BTreeMap, BTreeSet};
-use tiro_base::memory::Kind;
 
 /// A speaker takes back only what they said in one of this many own messages before. Arbitrary.
 const TAKEN_BACK_WITHIN: usize = 3;
@@ -37,6 +37,8 @@ pub(super) struct Found {
 #[derive(Debug)]
 struct Held {
     fact: Fact,
+    /// The sentence that states the fact.
+    claim: String,
     speaker: String,
     /// How many messages of the speaker came before the message of the fact.
     at: usize,
@@ -62,7 +64,7 @@ impl Found {
         &mut self,
         speaker: &str,
         message: &Said<'_>,
-        stated: Vec<(Kind, String)>,
+        stated: Vec<Stated>,
         mut taken_back: Vec<usize>,
     ) {
         let heard = self.heard.entry(speaker.to_owned()).or_default();
@@ -71,10 +73,10 @@ impl Found {
         for place in &taken_back {
             self.facts[*place].fate = Fate::Gone;
         }
-        for (kind, text) in stated {
+        for Stated { kind, claim, text } in stated {
             taken_back.extend(self.facts.iter().enumerate().filter_map(|(place, held)| {
                 let is_own = held.fate == Fate::Holds && held.speaker == speaker;
-                (is_own && replaces(&text, &held.fact.text)).then_some(place)
+                (is_own && replaces(&claim, &held.claim)).then_some(place)
             }));
             let takes_back = taken_back.drain(..).map(|place| {
                 self.facts[place].fate = Fate::Superseded;
@@ -89,7 +91,8 @@ impl Found {
             let is_message = words(message.text) == words(&text);
             let ordinal = message.ordinal;
             let fact = Fact { kind, takes_back: takes_back.collect(), text, ordinal };
-            self.facts.push(Held { fact, speaker: speaker.to_owned(), at, is_message, fate: Fate::Holds });
+            let speaker = speaker.to_owned();
+            self.facts.push(Held { fact, claim, speaker, at, is_message, fate: Fate::Holds });
         }
     }
 

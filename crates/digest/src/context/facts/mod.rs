@@ -1,7 +1,8 @@
 //! Finds standing instructions and decisions in a conversation without a model: few, and only what certainly lasts.
 //!
 //! A fact is a whole sentence in a person's own words that states a rule ("always", "must never", "from now on"), a
-//! preference or a choice ("we decided", "use A instead of B") and is understandable alone. A question of the assistant
+//! preference or a choice ("we decided", "use A instead of B"). The sentence before a choice comes along, because it
+//! mostly says what the choice is about. A question of the assistant
 //! and the person's answer together are a decision, too ([`answers`]). An assistant's sentence is a decision only if it
 //! proposes something that lasts and the person accepts it. An assistant's reports are left to summaries. In a
 //! conversation of two people, what one of them tells of their own past is a fact too.
@@ -22,8 +23,9 @@ mod words;
 
 use crate::statements::replies;
 pub use crate::statements::voice::Voice;
-pub use answers::is_answered_question;
+pub use answers::is_dialog;
 pub use cues::is_standing;
+use own::Stated;
 use std::collections::HashSet;
 use tiro_base::memory::{Kind, Role};
 
@@ -89,7 +91,7 @@ pub fn facts(messages: &[Said<'_>]) -> Vec<Fact> {
         .enumerate()
         .filter_map(|(place, message)| match message.voice() {
             Voice::Person(name) => Some((place, Some(name))),
-            Voice::Other if is_answered_question(message.role, message.speaker) => Some((place, None)),
+            Voice::Other if is_dialog(message.role, message.speaker) => Some((place, None)),
             Voice::Assistant | Voice::Other => None,
         })
         .collect();
@@ -97,34 +99,33 @@ pub fn facts(messages: &[Said<'_>]) -> Vec<Fact> {
     let user = names.next().unwrap_or_default().to_owned();
     let among_people = names.any(|name| name != user);
     let mut found = fate::Found::default();
-    let decided =
-        |texts: Vec<String>| texts.into_iter().take(ANSWERS).map(|text| (Kind::Decision, text)).collect();
+    let decided = |texts: Vec<String>| texts.into_iter().take(ANSWERS).map(Stated::decision).collect();
     let mut after = 0;
     for (place, name) in replies {
         let (answers, message) = (&messages[after..place], &messages[place]);
         let from = std::mem::replace(&mut after, place + 1);
         let Some(name) = name else {
-            let chosen = answers::in_dialog(&messages[..place], message.text);
+            let chosen = answers::in_dialog(&messages[..place], message);
             found.add(&user, message, decided(chosen), Vec::new());
             continue;
         };
         let decisions = match among_people {
             true => Vec::new(),
-            false => answers::decisions(&messages[..from], answers, message.text),
+            false => answers::decisions(&messages[..place], from, message),
         };
         let is_answer =
-            |text: &String| decisions.iter().any(|decision| decision.contains(text.trim_end_matches('.')));
+            |claim: &str| decisions.iter().any(|decision| decision.contains(claim.trim_end_matches('.')));
         let answer = answers.iter().rev().find(|answer| answer.voice() == Voice::Assistant);
         let accepted = answer.and_then(|answer| Some((answer, own::accepted(answer.text, message.text)?)));
         if let Some((answer, text)) = accepted {
-            found.add(&name, answer, vec![(Kind::Decision, text)], Vec::new());
+            found.add(&name, answer, vec![Stated::decision(text)], Vec::new());
         }
         let taken_back = match replies::is_taken_back(message.text) {
             true => found.taken_back(&name, message.text),
             false => Vec::new(),
         };
         let mut stated = own::stated(message.text, &messages[..place], among_people);
-        stated.retain(|(_, text)| !is_answer(text));
+        stated.retain(|stated| !is_answer(&stated.claim));
         stated.truncate(OF_MESSAGE);
         stated.splice(0..0, decided(decisions));
         found.add(&name, message, stated, taken_back);

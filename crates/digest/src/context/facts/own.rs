@@ -24,6 +24,12 @@ const LONGEST_PROPOSAL: usize = 16;
 /// A reply with more words than this says more than yes. Arbitrary.
 const LONGEST_YES: usize = 8;
 
+/// The introduction of a list is searched for in this many sentences before an item. Arbitrary.
+const ITEMS: usize = 8;
+
+/// The maximum number of bytes of the sentence that says what the next one is about. Arbitrary.
+const LONGEST_CONTEXT: usize = 200;
+
 /// Requests for work on a text. The text that such a message contains is not what its author says.
 const ON_TEXT: &str = "translate proofread paraphrase rephrase reword shorten";
 
@@ -40,9 +46,27 @@ const INTRODUCES: &str = "note notes remember rule rules decision decisions deci
     important reminder always never actually correction scratch things points feedback
     suggestions also yes no mind";
 
+/// What a person states.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Stated {
+    /// `fact` or `decision`.
+    pub(super) kind: Kind,
+    /// The last sentence that states something.
+    pub(super) claim: String,
+    /// The whole text: the claim, and before it what says what the claim is about.
+    pub(super) text: String,
+}
+
+impl Stated {
+    /// Returns a decision that is understandable alone.
+    pub(super) fn decision(text: String) -> Stated {
+        Stated { kind: Kind::Decision, claim: text.clone(), text }
+    }
+}
+
 /// Returns the facts and decisions that a person states in a message. `before` are the messages before it. In a
 /// conversation of two people (`among_people`), nobody gives instructions, but both tell of themselves.
-pub(super) fn stated(message: &str, before: &[Said<'_>], among_people: bool) -> Vec<(Kind, String)> {
+pub(super) fn stated(message: &str, before: &[Said<'_>], among_people: bool) -> Vec<Stated> {
     let message = read(message);
     let quoted = quotations(message);
     let sentences = sentences(message);
@@ -50,16 +74,19 @@ pub(super) fn stated(message: &str, before: &[Said<'_>], among_people: bool) -> 
         return Vec::new();
     }
     let end = material_from(message, &sentences).min(blocks::pasted_from(message).unwrap_or(usize::MAX));
-    let mut found = Vec::new();
-    for sentence in sentences.into_iter().filter(|sentence| sentence.range.start < end) {
+    let mut found: Vec<Stated> = Vec::new();
+    for (place, sentence) in sentences.iter().enumerate() {
+        if sentence.range.start >= end {
+            break;
+        }
         let own = outside(message, &(sentence.range.start..sentence.range.end.min(end)), &quoted);
         // In `never ask "Shall I?"`, only the quotation is a question.
         let is_question = sentence.form == Form::Question && own.contains('?');
-        let (own, text) = match is_question {
+        let (own, claim) = match is_question {
             false => (own.as_str(), sentence.text.as_str()),
             true => {
                 match (cues::choice_before_question(&own), cues::choice_before_question(&sentence.text)) {
-                    (Some(own), Some(text)) => (own, text),
+                    (Some(own), Some(claim)) => (own, claim),
                     _ => continue,
                 }
             }
@@ -70,9 +97,43 @@ pub(super) fn stated(message: &str, before: &[Said<'_>], among_people: bool) -> 
         let kind = cues::kind(own, among_people);
         let kind = kind
             .filter(|kind| stands::alone(own, *kind == Kind::Decision) && !was_said(&sentence.text, before));
-        found.extend(kind.map(|kind| (kind, text.to_owned())));
+        let Some(kind) = kind else { continue };
+        let claim = claim.to_owned();
+        if kind == Kind::Fact || cues::is_absolute(own) {
+            found.push(Stated { kind, text: claim.clone(), claim });
+            continue;
+        }
+        match introduced_by(&sentences[..place], sentence) {
+            Some(first) if stands::is_output(&first.text) => {}
+            Some(first) => match found.iter_mut().find(|stated| stated.claim == first.text) {
+                Some(stated) => {
+                    stated.text = joined(&stated.text, &claim);
+                    stated.claim = claim;
+                }
+                None => found.push(Stated { kind, text: joined(&first.text, &claim), claim }),
+            },
+            None if stands::is_more_of_something(own) => {}
+            None => found.push(Stated { kind, text: claim.clone(), claim }),
+        }
     }
     found
+}
+
+/// Returns the sentence before `sentence`, which says what it is about: the introduction of its list, or the sentence
+/// directly before it.
+fn introduced_by<'a>(before: &'a [Sentence], sentence: &Sentence) -> Option<&'a Sentence> {
+    let list = before.iter().rev().take_while(|each| each.is_item || each.form == Form::Introduction);
+    let introduction = list.take(ITEMS).find(|each| each.form == Form::Introduction);
+    let first = introduction.filter(|_| sentence.is_item).or(before.last())?;
+    let is_short = first.text.len() <= LONGEST_CONTEXT;
+    (is_short && words(&first.text).len() >= 3).then_some(first)
+}
+
+/// Returns two sentences as one text.
+fn joined(first: &str, second: &str) -> String {
+    let first = first.trim_end_matches(',');
+    let end = if first.ends_with(['.', '!', '?', ':', ';']) { "" } else { "." };
+    format!("{first}{end} {second}")
 }
 
 /// Returns the sentence of an assistant's `answer` that proposes something lasting, if `reply` accepts it without more

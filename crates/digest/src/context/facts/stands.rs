@@ -27,6 +27,10 @@ const OF_MOMENT: &str = "now today tomorrow yesterday currently temporarily yet 
 /// What `this` may stand before, because the conversation has only one of it.
 const PROJECT: &str = "project repo repository codebase app crate package";
 
+/// Words after "the" that compare a thing with others that the sentence doesn't name.
+const COMPARES: &str =
+    "new last first second third next whole entire other others different same very existing remaining";
+
 /// The number of words at the beginning of a sentence among which a word such as `it` refers to an earlier sentence.
 /// Arbitrary.
 const BEGINNING: usize = 4;
@@ -42,7 +46,7 @@ pub(super) fn alone(text: &str, lasts: bool) -> bool {
     let points = words.iter().enumerate().any(|(at, word)| has(POINTS, word) && !is_project(at));
     let refers = words.iter().take(BEGINNING).any(|word| has(REFERS, word) || has("same one", word))
         || words.first().is_some_and(|word| word == "that");
-    let ends_open = words.last().is_some_and(|word| has(REFERS, word) || has("that one same", word));
+    let ends_open = words.last().is_some_and(|word| has(REFERS, word) || has("that one same to", word));
     let of_moment = all.split(' ').any(|word| has(OF_MOMENT, word)) || all.contains(" for the moment ");
     let is_of_moment = lasts && of_moment;
     let refers_back = words.windows(2).any(|two| has("that those", &two[1]) && has(BEFORE_THAT, &two[0]));
@@ -53,9 +57,17 @@ pub(super) fn alone(text: &str, lasts: bool) -> bool {
     WORDS.contains(&words.len()) && !needs_context && !is_frame
 }
 
+/// Returns whether a sentence adds to something, or compares with something, that only an earlier sentence names, as in
+/// "the last columns should also be frozen".
+pub(super) fn is_more_of_something(text: &str) -> bool {
+    let words = words(text);
+    words.iter().any(|word| word == "also")
+        || words.windows(2).any(|two| two[0] == "the" && has(COMPARES, &two[1]))
+}
+
 /// Returns whether a text is the output of a program. Such a text has too many signs for prose, or it is a chain of
 /// causes such as `error: reading: no such file`.
-fn is_output(text: &str) -> bool {
+pub(super) fn is_output(text: &str) -> bool {
     let counted = text.chars().filter(|c| !c.is_whitespace()).count().max(1);
     let signs = text.chars().filter(|c| !c.is_whitespace() && !c.is_alphabetic() && *c != '\'').count();
     signs * 100 > counted * SYMBOLS || text.matches(": ").count() >= 2

@@ -347,6 +347,55 @@ fn what_the_user_chose_in_a_dialog_is_a_decision() {
     assert_eq!(facts(&talk).len(), 3);
 }
 
+#[test]
+fn an_approved_plan_is_a_decision() {
+    let plan = "# Plan: Blue cranes\n\nAll cranes become blue, because blue is the cheapest.\n\n## Steps\n\n1. Paint.";
+    let decision =
+        "Approved plan: Blue cranes. All cranes become blue, because blue is the cheapest.".to_owned();
+    let tool = |ordinal, name, text| Said { speaker: Some(name), ..said(ordinal, Role::Tool, text) };
+    let texts =
+        |said: &[Said<'_>]| -> Vec<String> { facts(said).into_iter().map(|fact| fact.text).collect() };
+    let (asked, shown) = (said(0, Role::User, "paint the cranes"), said(1, Role::Assistant, plan));
+    let approved =
+        tool(2, "ExitPlanMode", "ExitPlanMode\nok:\nUser has approved your plan. You can now start.");
+    assert_eq!(texts(&[asked, shown, approved]), [decision.clone()]);
+    let implement =
+        said(3, Role::User, "Implement the plan as specified, it is attached for your reference.");
+    assert_eq!(texts(&[asked, shown, tool(2, "create_plan", "create_plan"), implement]), [decision.clone()]);
+    let proposed = format!("I looked.\n<proposed_plan>\n{plan}\n</proposed_plan>");
+    let proposed = said(1, Role::Assistant, &proposed);
+    let implement = said(2, Role::User, "Implement the plan.");
+    assert_eq!(texts(&[asked, proposed, implement]), [decision]);
+    // A plan that was only shown, a plan that was refused, and an answer that is no plan.
+    let refused = tool(2, "ExitPlanMode", "ExitPlanMode\nfailed:\nThe user doesn't want to proceed.");
+    for said in [&[asked, shown, refused][..], &[asked, proposed], &[asked, shown, implement]] {
+        assert!(texts(said).is_empty(), "{said:?}");
+    }
+}
+
+#[test]
+fn a_choice_comes_with_the_sentence_that_says_what_it_is_about() {
+    let message =
+        "There is a card with all ledgers. The tables should be visually separated from each other.";
+    assert_eq!(texts(message), [message]);
+    assert_eq!(
+        texts("when the ledger is closed. the export should not be a CSV file"),
+        ["when the ledger is closed. the export should not be a CSV file"]
+    );
+    let both = "My notes for the ledger page:\n\n- the date should be in the first column of 12\n- the sum should be in bold with 2 digits";
+    assert_eq!(
+        texts(both),
+        [
+            "My notes for the ledger page: the date should be in the first column of 12",
+            "My notes for the ledger page: the sum should be in bold with 2 digits"
+        ]
+    );
+    assert!(texts("i want the last three columns of the ledger also to be frozen").is_empty());
+    assert!(texts("The last column should also be frozen, like the first one of 12.").is_empty());
+    // What a rule for everything is about, it says itself.
+    assert_eq!(texts("I saw the log. Never push without asking me."), ["Never push without asking me."]);
+}
+
 fn pair(asked: &str, reply: &str) -> Vec<String> {
     let said = [said(0, Role::User, "go"), said(1, Role::Assistant, asked), said(2, Role::User, reply)];
     facts(&said).into_iter().map(|fact| fact.text).collect()

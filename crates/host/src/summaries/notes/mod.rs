@@ -17,7 +17,7 @@ use crate::summaries::messages::{blocking, count};
 use tiro_base::error::Result;
 use tiro_base::memory::{Draft, Memory, MemoryId, MemoryKey, Provenance, Role};
 use tiro_base::scope::{SessionId, Visibility};
-use tiro_digest::context::facts::{Fact, Said, TakenBack, Voice, facts, is_answered_question};
+use tiro_digest::context::facts::{Fact, Said, TakenBack, Voice, facts, is_dialog};
 use tiro_digest::statements::corrections;
 use tiro_intake::prepare;
 use tiro_recall::remember::supersede::supersede;
@@ -153,9 +153,9 @@ pub(super) fn is_persons(row: &MessageRow) -> bool {
     matches!(said(row, "").voice(), Voice::Person(_))
 }
 
-/// Returns whether a person wrote the message, or answered a question in a client's dialog.
+/// Returns whether a person wrote the message, or answered in a client's dialog.
 fn is_reply(row: &MessageRow) -> bool {
-    is_persons(row) || is_answered_question(row.role, row.speaker.as_deref())
+    is_persons(row) || is_dialog(row.role, row.speaker.as_deref())
 }
 
 /// Returns the message as the input of extraction.
@@ -195,7 +195,7 @@ fn as_memories(session: &SessionId, facts: Vec<Fact>, read: &[(MessageRow, Strin
         let id = MemoryId::derive(fact.kind, Some(session), &key(source, &fact.text));
         let mut draft = Draft::new(fact.kind, Provenance::Derived, fact.text, source.time);
         draft.session = Some(session.clone());
-        let is_of_dialog = is_answered_question(source.role, source.speaker.as_deref());
+        let is_of_dialog = is_dialog(source.role, source.speaker.as_deref());
         draft.role = if is_of_dialog { Some(Role::User) } else { source.role };
         draft.speaker = source.speaker.clone().filter(|_| !is_of_dialog);
         draft.references = vec![source.id.clone()];

@@ -6,6 +6,7 @@
 
 mod lists;
 mod options;
+mod plans;
 
 use super::Said;
 use super::words::{has, words};
@@ -15,8 +16,9 @@ use lists::one_line;
 use tiro_base::memory::Role;
 use tiro_text::blocks::{self, Block, blocks, is_boilerplate};
 
-/// The tools with which clients ask the user: Claude Code's and opencode's. Their output states questions and answers.
-const ASKING: [&str; 2] = ["AskUserQuestion", "question"];
+/// The tools with which clients ask the user: Claude Code's, opencode's, Cursor's and Codex's. Their output states
+/// questions and answers.
+const ASKING: [&str; 4] = ["AskUserQuestion", "question", "ask_question", "request_user_input"];
 
 /// What comes before the questions and answers in the output of such a tool.
 const ANSWERED: &str = "User has answered your questions: ";
@@ -30,6 +32,12 @@ const TOPIC: usize = 110;
 /// A request has at least this many words, in one of this many messages before the questions. Arbitrary.
 const REQUEST: usize = 5;
 const REQUEST_WITHIN: usize = 3;
+
+/// Words with which a person says what they want.
+const WISHES: &str = "i i'd i'm we let's lets";
+
+/// A question and its answer with so many words say what they are about. Arbitrary.
+const SPEAKS_ALONE: usize = 24;
 
 /// A question and its answer say what they are about if they share this many words with the request. Arbitrary.
 const SHARED: usize = 2;
@@ -79,6 +87,9 @@ const OPEN: &[&str] = &[
     "last one",
 ];
 
+/// What begins a remark of the assistant about an option.
+const RECOMMENDED: &str = "recommended";
+
 /// Words that begin a question which "yes" answers.
 const CLOSED: &str = "should can could would do does did is are was were will shall may must";
 
@@ -106,21 +117,29 @@ const POINTS: &str = "this these those above below here following";
 /// Words that point to something outside a question without a label.
 const REFERS: &str = "it its that they them";
 
-/// Returns whether a message is the result of a tool with which a client asked the user.
-pub fn is_answered_question(role: Option<Role>, speaker: Option<&str>) -> bool {
-    role == Some(Role::Tool) && speaker.is_some_and(|name| ASKING.contains(&name))
+/// Returns whether a message is the result of a tool with which a client asked the user something, or showed a plan for
+/// approval.
+pub fn is_dialog(role: Option<Role>, speaker: Option<&str>) -> bool {
+    let asks = |name: &str| ASKING.contains(&name) || name == plans::SHOWS_PLAN;
+    role == Some(Role::Tool) && speaker.is_some_and(asks)
 }
 
 /// Returns whether a text is a decision that this module made of a question and its answer.
 pub(super) fn is_decision(text: &str) -> bool {
-    text.contains("? – ") || text.contains(" (asked for: ") || text.starts_with("Chosen: ")
+    text.starts_with(plans::BEGINS)
+        || text.contains("? – ")
+        || text.contains(" (asked for: ")
+        || text.starts_with("Chosen: ")
 }
 
-/// Returns what the user decided in a client's own dialog, from the output of the client's tool. `before` are the
+/// Returns what the user decided in a client's own dialog, from the message with the output of the client's tool. `before` are the
 /// messages before it.
-pub(super) fn in_dialog(before: &[Said<'_>], output: &str) -> Vec<String> {
-    let Some((_, told)) = output.split_once(ANSWERED) else { return Vec::new() };
-    let topic = topic(before, told);
+pub(super) fn in_dialog(before: &[Said<'_>], message: &Said<'_>) -> Vec<String> {
+    if let Some(plan) = plans::approved(before, message) {
+        return vec![plan];
+    }
+    let Some((_, told)) = message.text.split_once(ANSWERED) else { return Vec::new() };
+    let topic = topic(before);
     let mut found = Vec::new();
     let mut rest = told;
     // A question, `=`, and the answer are in quotation marks. Between pairs there is a comma.
@@ -135,41 +154,52 @@ pub(super) fn in_dialog(before: &[Said<'_>], output: &str) -> Vec<String> {
     found
 }
 
-/// Returns what `reply` decides of the questions that the assistant asked in `asked`, which are the messages after
-/// `before`.
-pub(super) fn decisions(before: &[Said<'_>], asked: &[Said<'_>], reply: &str) -> Vec<String> {
+/// Returns what a person's `message` decides of the questions or the plan of the assistant. `before` are the messages
+/// before it. The assistant asked in those from the place `from` on.
+pub(super) fn decisions(before: &[Said<'_>], from: usize, message: &Said<'_>) -> Vec<String> {
+    if let Some(plan) = plans::approved(before, message) {
+        return vec![plan];
+    }
+    let ((before, asked), reply) = (before.split_at(from), message.text);
     let asked: Vec<&str> =
         asked.iter().rev().filter(|said| said.voice() == Voice::Assistant).map(|said| said.text).collect();
     let answers = lists::answers(reply);
     if answers.len() < 2 {
-        let chosen = asked.iter().find_map(|asked| Some((asked, options::chosen(asked, reply)?)));
-        return chosen
-            .map(|(asked, chosen)| about(chosen, topic(before, asked).as_deref()))
-            .into_iter()
-            .collect();
+        let chosen = asked.iter().find_map(|asked| options::chosen(asked, reply));
+        return chosen.map(|chosen| about(chosen, topic(before).as_deref())).into_iter().collect();
     }
-    let questions = asked.iter().find_map(|asked| Some((asked, lists::questions(asked)?)));
-    let Some((asked, questions)) = questions else { return Vec::new() };
+    let questions = asked.iter().find_map(|asked| lists::questions(asked));
+    let Some(questions) = questions else { return Vec::new() };
     if answers.keys().any(|number| !questions.contains_key(number)) {
         return Vec::new();
     }
-    let topic = topic(before, asked);
+    let topic = topic(before);
     let pairs = answers.iter().map(|(number, answer)| (&questions[number], answer));
+    let pairs = pairs.filter(|(question, _)| is_alone(question));
     pairs.filter_map(|(question, answer)| decided(question, answer, topic.as_deref())).collect()
+}
+
+/// Returns whether a question of a list is understandable without what the assistant said around it.
+fn is_alone(question: &str) -> bool {
+    !(refers(question, POINTS) || labelled(question).0.is_empty() && refers(question, REFERS))
+}
+
+/// Returns the label of a question, as in "Storage: which database?", and the question.
+fn labelled(question: &str) -> (&str, &str) {
+    question.rsplit_once(": ").unwrap_or(("", question))
 }
 
 /// Returns the decision that an answer to a question states, if both together are understandable.
 fn decided(question: &str, answer: &str, topic: Option<&str>) -> Option<String> {
     let answer = one_line(answer);
-    let answer = answer.trim_end_matches(['.', ',']);
+    let answer = without_advice(&answer).trim_end_matches(['.', ',']);
     let (said, question) = (words(answer), question.trim_end_matches(':').trim());
     let joined = format!(" {} ", said.join(" "));
-    let (label, asked) = question.rsplit_once(": ").unwrap_or(("", question));
+    let (label, asked) = labelled(question);
     let is_question = question.ends_with('?');
     let is_status = label.to_lowercase().starts_with("current")
         || STATUS.iter().any(|begin| words(asked).join(" ").starts_with(begin));
     let is_open = answer.contains('?') || OPEN.iter().any(|phrase| joined.contains(&format!(" {phrase}")));
-    let points = refers(question, POINTS) || label.is_empty() && refers(question, REFERS);
     let fits = question.len() <= LONGEST && answer.len() <= LONGEST && !question.is_empty();
     let is_bare = said.iter().all(|word| has(BARE, word));
     let says_enough = match (is_bare, is_question) {
@@ -183,32 +213,40 @@ fn decided(question: &str, answer: &str, topic: Option<&str>) -> Option<String> 
         }
     };
     let joint = if is_question { " – " } else { ": " };
-    (fits && says_enough && !is_status && !is_open && !points && !said.is_empty())
+    (fits && says_enough && !is_status && !is_open && !said.is_empty())
         .then(|| about(format!("{question}{joint}{answer}"), topic))
+}
+
+/// Returns a chosen option without the assistant's remark that it recommends the option.
+fn without_advice(answer: &str) -> &str {
+    let remark = answer.rfind('(').filter(|at| answer[at + 1..].to_lowercase().starts_with(RECOMMENDED));
+    remark.map_or(answer, |at| answer[..at].trim_end())
 }
 
 /// Returns the decision, with the request that led to it unless the decision says what it is about.
 fn about(decision: String, topic: Option<&str>) -> String {
-    match topic.filter(|topic| stems(topic).intersection(&stems(&decision)).count() < SHARED) {
+    let is_short = decision.split_whitespace().count() < SPEAKS_ALONE;
+    match topic.filter(|topic| is_short && stems(topic).intersection(&stems(&decision)).count() < SHARED) {
         Some(topic) => format!("{decision} (asked for: {topic})"),
         None => decision,
     }
 }
 
-/// Returns the request of a person that led to the questions `asked`: the sentence of the request that has most words
-/// of the questions.
-fn topic(before: &[Said<'_>], asked: &str) -> Option<String> {
+/// Returns the request of a person that led to a question: its first sentence that speaks of the
+/// person, or its first sentence.
+fn topic(before: &[Said<'_>]) -> Option<String> {
     let persons = before.iter().rev().filter(|said| matches!(said.voice(), Voice::Person(_)));
-    let asked = stems(asked);
     let sentence = |said: &Said<'_>| {
         let text = &said.text[..said.text.floor_char_boundary(4 * LONGEST)];
-        let of_list = lists::answers(text).len() > 1;
+        if lists::answers(text).len() > 1 {
+            return None;
+        }
         let said = blocks(text).into_iter().filter(Block::is_said);
         let sentences = said.flat_map(|block| blocks::sentences(&block)).map(|sentence| sentence.text);
         let says_something = |text: &String| !is_boilerplate(text) && words(text).len() >= REQUEST;
-        let sentences: Vec<String> = sentences.filter(|text| !of_list && says_something(text)).collect();
-        // Of equal sentences, the first counts.
-        sentences.into_iter().rev().max_by_key(|text| stems(text).intersection(&asked).count())
+        let sentences: Vec<String> = sentences.filter(says_something).collect();
+        let is_wish = |text: &&String| words(text).iter().any(|word| has(WISHES, word));
+        sentences.iter().find(is_wish).or(sentences.first()).cloned()
     };
     let sentence = persons.take(REQUEST_WITHIN).find_map(sentence)?;
     let sentence = one_line(sentence.trim_end_matches(['.', ':', ',', '!']));

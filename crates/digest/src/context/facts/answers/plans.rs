@@ -1,0 +1,62 @@
+//! Finds the plan that a person approved.
+
+use super::super::Said;
+use super::one_line;
+use crate::statements::voice::Voice;
+use tiro_base::memory::Role;
+use tiro_text::blocks::{self, Kind, blocks};
+
+/// Claude Code's tool that shows a plan, and what its output says once the user approved the plan.
+pub(super) const SHOWS_PLAN: &str = "ExitPlanMode";
+const APPROVED: &str = "approved your plan";
+
+/// Cursor's tool that shows a plan. The plan is the message before the call.
+const CREATES_PLAN: &str = "create_plan";
+
+/// How Codex marks a plan in an answer.
+const PROPOSED: (&str, &str) = ("<proposed_plan>", "</proposed_plan>");
+
+/// The message that Codex and Cursor write in the user's name when the user approves a plan.
+const IMPLEMENT: &str = "Implement the plan";
+
+/// The beginning of a decision that this module made of a plan.
+pub(super) const BEGINS: &str = "Approved plan: ";
+
+/// The maximum number of bytes of what a plan says of itself. Arbitrary: two sentences.
+const LONGEST: usize = 360;
+
+/// Headings that say nothing about a plan.
+const PLAIN: [&str; 4] = ["plan", "implementation plan", "proposed plan", "the plan"];
+
+/// Returns the title and the first paragraph of the plan that `message` approves. `before` are the messages before it.
+pub(super) fn approved(before: &[Said<'_>], message: &Said<'_>) -> Option<String> {
+    let is_assistants = |said: &&Said<'_>| said.voice() == Voice::Assistant;
+    let plan = match message.role {
+        Some(Role::Tool) => {
+            let is_approval = message.speaker == Some(SHOWS_PLAN) && message.text.contains(APPROVED);
+            is_approval.then(|| before.iter().rev().find(is_assistants))??.text
+        }
+        _ if message.text.trim_start().starts_with(IMPLEMENT) => {
+            before.iter().enumerate().rev().find_map(|(place, said)| {
+                let is_call = said.role == Some(Role::Tool) && said.speaker == Some(CREATES_PLAN);
+                match is_call {
+                    true => before[..place].last().filter(is_assistants).map(|said| said.text),
+                    false if is_assistants(&said) => {
+                        let (_, plan) = said.text.split_once(PROPOSED.0)?;
+                        Some(plan.split(PROPOSED.1).next().unwrap_or(plan))
+                    }
+                    false => None,
+                }
+            })?
+        }
+        _ => return None,
+    };
+    let blocks = blocks(plan);
+    let title = blocks.iter().find(|block| block.kind == Kind::Heading).map(|block| one_line(&block.text));
+    let title = title.map(|title| title.strip_prefix("Plan: ").unwrap_or(&title).to_owned());
+    let title = title.filter(|title| !PLAIN.contains(&title.to_lowercase().as_str()));
+    let first = blocks.iter().find(|block| block.kind == Kind::Prose).map(|block| one_line(&block.text));
+    let first = first.map(|first| blocks::shortened(&first, LONGEST));
+    let says: Vec<String> = [title, first].into_iter().flatten().filter(|text| !text.is_empty()).collect();
+    (!says.is_empty()).then(|| format!("{BEGINS}{}", says.join(". ")))
+}
