@@ -358,10 +358,13 @@ fn an_approved_plan_is_a_decision() {
     let (asked, shown) = (said(0, Role::User, "paint the cranes"), said(1, Role::Assistant, plan));
     let approved =
         tool(2, "ExitPlanMode", "ExitPlanMode\nok:\nUser has approved your plan. You can now start.");
-    assert_eq!(texts(&[asked, shown, approved]), [decision.clone()]);
+    assert_eq!(texts(&[asked, shown, approved]), std::slice::from_ref(&decision));
     let implement =
         said(3, Role::User, "Implement the plan as specified, it is attached for your reference.");
-    assert_eq!(texts(&[asked, shown, tool(2, "create_plan", "create_plan"), implement]), [decision.clone()]);
+    assert_eq!(
+        texts(&[asked, shown, tool(2, "create_plan", "create_plan"), implement]),
+        std::slice::from_ref(&decision)
+    );
     let proposed = format!("I looked.\n<proposed_plan>\n{plan}\n</proposed_plan>");
     let proposed = said(1, Role::Assistant, &proposed);
     let implement = said(2, Role::User, "Implement the plan.");
