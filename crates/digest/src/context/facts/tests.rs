@@ -368,7 +368,16 @@ fn an_approved_plan_is_a_decision() {
     let proposed = format!("I looked.\n<proposed_plan>\n{plan}\n</proposed_plan>");
     let proposed = said(1, Role::Assistant, &proposed);
     let implement = said(2, Role::User, "Implement the plan.");
-    assert_eq!(texts(&[asked, proposed, implement]), [decision]);
+    assert_eq!(texts(&[asked, proposed, implement]), std::slice::from_ref(&decision));
+    let following = format!("Implement the following plan:\n\n{plan}");
+    assert_eq!(texts(&[said(0, Role::User, &following)]), [decision]);
+    let list = "Implement the following plan:\n\n# Cranes\n\n## Summary\n\nThis is to:\n1. Paint `all` cranes\n2. Sell the old ones\n";
+    assert_eq!(
+        texts(&[said(0, Role::User, list)]),
+        ["Approved plan: Cranes. This is to: Paint all cranes; Sell the old ones"]
+    );
+    let partly = said(3, Role::User, "Implement the plan but keep the red ones.");
+    assert!(texts(&[asked, shown, tool(2, "create_plan", "create_plan"), partly]).is_empty());
     // A plan that was only shown, a plan that was refused, and an answer that is no plan.
     let refused = tool(2, "ExitPlanMode", "ExitPlanMode\nfailed:\nThe user doesn't want to proceed.");
     for said in [&[asked, shown, refused][..], &[asked, proposed], &[asked, shown, implement]] {

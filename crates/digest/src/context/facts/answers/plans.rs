@@ -16,8 +16,11 @@ const CREATES_PLAN: &str = "create_plan";
 /// How Codex marks a plan in an answer.
 const PROPOSED: (&str, &str) = ("<proposed_plan>", "</proposed_plan>");
 
-/// The message that Codex and Cursor write in the user's name when the user approves a plan.
-const IMPLEMENT: &str = "Implement the plan";
+/// The messages that Codex and Cursor write in the user's name when the user approves a plan. Cursor's goes on.
+const IMPLEMENT: [&str; 2] = ["Implement the plan.", "Implement the plan as specified, it is attached"];
+
+/// The message that begins a new session of Claude Code with a plan that the user approved. The plan follows.
+const FOLLOWING: &str = "Implement the following plan:\n";
 
 /// The beginning of a decision that this module made of a plan.
 pub(super) const BEGINS: &str = "Approved plan: ";
@@ -36,7 +39,8 @@ pub(super) fn approved(before: &[Said<'_>], message: &Said<'_>) -> Option<String
             let is_approval = message.speaker == Some(SHOWS_PLAN) && message.text.contains(APPROVED);
             is_approval.then(|| before.iter().rev().find(is_assistants))??.text
         }
-        _ if message.text.trim_start().starts_with(IMPLEMENT) => {
+        _ if message.text.starts_with(FOLLOWING) => &message.text[FOLLOWING.len()..],
+        _ if message.text.trim() == IMPLEMENT[0] || message.text.trim_start().starts_with(IMPLEMENT[1]) => {
             before.iter().enumerate().rev().find_map(|(place, said)| {
                 let is_call = said.role == Some(Role::Tool) && said.speaker == Some(CREATES_PLAN);
                 match is_call {
@@ -55,8 +59,14 @@ pub(super) fn approved(before: &[Said<'_>], message: &Said<'_>) -> Option<String
     let title = blocks.iter().find(|block| block.kind == Kind::Heading).map(|block| one_line(&block.text));
     let title = title.map(|title| title.strip_prefix("Plan: ").unwrap_or(&title).to_owned());
     let title = title.filter(|title| !PLAIN.contains(&title.to_lowercase().as_str()));
-    let first = blocks.iter().find(|block| block.kind == Kind::Prose).map(|block| one_line(&block.text));
-    let first = first.map(|first| blocks::shortened(&first, LONGEST));
+    let place = blocks.iter().position(|block| block.kind == Kind::Prose);
+    let first = place.map(|place| {
+        let first = one_line(&blocks[place].text);
+        let items = blocks[place + 1..].iter().take_while(|block| block.kind == Kind::Item);
+        let items: Vec<String> = items.map(|item| one_line(&item.text)).collect();
+        let whole = if first.ends_with(':') { format!("{first} {}", items.join("; ")) } else { first };
+        blocks::shortened(&whole, LONGEST)
+    });
     let says: Vec<String> = [title, first].into_iter().flatten().filter(|text| !text.is_empty()).collect();
     (!says.is_empty()).then(|| format!("{BEGINS}{}", says.join(". ")))
 }
