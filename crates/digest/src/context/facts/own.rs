@@ -103,7 +103,7 @@ pub(super) fn stated(message: &str, before: &[Said<'_>], among_people: bool) -> 
             found.push(Stated { kind, text: claim.clone(), claim });
             continue;
         }
-        match introduced_by(&sentences[..place], sentence) {
+        match introduced_by(message, &sentences[..place], sentence) {
             Some(first) if stands::is_output(&first.text) => {}
             Some(first) => match found.iter_mut().find(|stated| stated.claim == first.text) {
                 Some(stated) => {
@@ -119,12 +119,15 @@ pub(super) fn stated(message: &str, before: &[Said<'_>], among_people: bool) -> 
     found
 }
 
-/// Returns the sentence before `sentence`, which says what it is about: the introduction of its list, or the sentence
-/// directly before it.
-fn introduced_by<'a>(before: &'a [Sentence], sentence: &Sentence) -> Option<&'a Sentence> {
+/// Returns the sentence that says what `sentence` of a message is about: the introduction of its list, or the sentence
+/// directly before it. The item before a list item speaks of something else.
+fn introduced_by<'a>(message: &str, before: &'a [Sentence], sentence: &Sentence) -> Option<&'a Sentence> {
     let list = before.iter().rev().take_while(|each| each.is_item || each.form == Form::Introduction);
     let introduction = list.take(ITEMS).find(|each| each.form == Form::Introduction);
-    let first = introduction.filter(|_| sentence.is_item).or(before.last())?;
+    let line = message.get(..sentence.range.start)?.rsplit('\n').next().unwrap_or_default();
+    let begins_item = sentence.is_item && !line.trim().is_empty() && !line.contains(char::is_alphabetic);
+    let directly = before.last().filter(|_| !begins_item);
+    let first = introduction.filter(|_| sentence.is_item).or(directly)?;
     let is_short = first.text.len() <= LONGEST_CONTEXT;
     (is_short && words(&first.text).len() >= 3).then_some(first)
 }

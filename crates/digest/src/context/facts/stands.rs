@@ -28,8 +28,7 @@ const OF_MOMENT: &str = "now today tomorrow yesterday currently temporarily yet 
 const PROJECT: &str = "project repo repository codebase app crate package";
 
 /// Words after "the" that compare a thing with others that the sentence doesn't name.
-const COMPARES: &str =
-    "new last first second third next whole entire other others different same very existing remaining";
+const COMPARES: &str = "last first second third next whole entire other others different same very remaining";
 
 /// The number of words at the beginning of a sentence among which a word such as `it` refers to an earlier sentence.
 /// Arbitrary.

@@ -402,6 +402,15 @@ fn a_choice_comes_with_the_sentence_that_says_what_it_is_about() {
             "My notes for the ledger page: the sum should be in bold with 2 digits"
         ]
     );
+    let points = "1. use the old syntax\n2. The sum should be in bold with 2 digits\n3. look at the page. The date should be in the \
+        first column of 12";
+    assert_eq!(
+        texts(points),
+        [
+            "The sum should be in bold with 2 digits",
+            "look at the page. The date should be in the first column of 12"
+        ]
+    );
     assert!(texts("i want the last three columns of the ledger also to be frozen").is_empty());
     assert!(texts("The last column should also be frozen, like the first one of 12.").is_empty());
     // What a rule for everything is about, it says itself.
