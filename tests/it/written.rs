@@ -155,3 +155,31 @@ fn what_the_user_chose_in_a_dialog_is_remembered_as_a_decision() {
     let texts = strings(&found, "text");
     assert_eq!(texts, [format!("{question} – Postgres")], "{found:?}");
 }
+
+#[test]
+fn a_plan_that_the_user_approved_is_remembered_as_a_decision() {
+    let home = Home::new();
+    let repo = home.repo("repo");
+    repo.commit("mill.txt", "oak", "Begin");
+    let talk = Talk::new(&home, ID, &repo.path, "main");
+    talk.says("user", 0, "Please plan the queue of the quince importer.");
+    let plan = |title: &str| json!({"plan": format!("# Plan: {title}\n\nThe importer waits in Postgres.\n\n1. Add it.")});
+    let refused = "The user doesn't want to proceed with this tool use. The tool use was rejected.";
+    talk.calls(1, "ExitPlanMode", plan("A queue in Redis"), refused);
+    talk.calls(
+        2,
+        "ExitPlanMode",
+        plan("A queue in Postgres"),
+        "User has approved your plan. You can now start coding.",
+    );
+    home.json(&repo.path, &["import", "claude-code"]);
+    home.run(&repo.path, &["index"]);
+    // Another process finds the same.
+    for _ in 0..2 {
+        let found = home
+            .serve(&repo.path)
+            .hits(json!({"query": "queue of the quince importer", "kinds": ["decision"]}));
+        let decision = "Approved plan: A queue in Postgres. The importer waits in Postgres.";
+        assert_eq!(strings(&found, "text"), [decision], "{found:?}");
+    }
+}
