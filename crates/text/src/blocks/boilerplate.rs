@@ -78,6 +78,16 @@ const BEGINNINGS: [&str; 73] = [
     "you're welcome",
 ];
 
+/// What Cursor writes in the user's name after "Implement the plan as specified".
+const OF_CLIENT: [&str; 6] = [
+    "do not edit the plan file itself",
+    "to-do's from the plan have already been created",
+    "do not create them again",
+    "mark them as in_progress as you work",
+    "don't stop until you have completed all the to-dos",
+    "don't stop until you have completed all of them",
+];
+
 /// Short answers and acknowledgements. A sentence that begins with an entry of this list and has at most [`SHORT`]
 /// words is boilerplate.
 const ACKNOWLEDGEMENTS: [&str; 22] = [
@@ -118,7 +128,7 @@ pub fn is_boilerplate(sentence: &str) -> bool {
     };
     let promises = lower.starts_with("by ")
         && [", you can", ", you'll", ", you will", ", you should"].iter().any(|you| lower.contains(you));
-    if promises || BEGINNINGS.iter().any(|start| begins(start)) {
+    if promises || BEGINNINGS.iter().chain(&OF_CLIENT).any(|start| begins(start)) {
         return true;
     }
     let words: Vec<&str> =

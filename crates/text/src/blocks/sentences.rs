@@ -134,7 +134,7 @@ fn divide(text: &str) -> Vec<Range<usize>> {
     let mut found: Vec<Range<usize>> = Vec::new();
     let mut start = 0;
     // If a text begins in lower case, its other sentences do too, and the rules find no boundary before them.
-    let is_lower = text.trim_start().starts_with(char::is_lowercase);
+    let is_lower = goes_on(text);
     let pieces = short_runs(text)
         .into_iter()
         .flat_map(UnicodeSegmentation::split_sentence_bounds)
@@ -143,6 +143,7 @@ fn divide(text: &str) -> Vec<Range<usize>> {
         let end = start + piece.len();
         match found.last_mut() {
             Some(open) if is_abbreviated(text[open.clone()].trim_end()) => open.end = end,
+            Some(open) if ends_quoted(text[open.clone()].trim_end()) && goes_on(piece) => open.end = end,
             _ => found.push(start..end),
         }
         start = end;
@@ -154,6 +155,16 @@ fn divide(text: &str) -> Vec<Range<usize>> {
         found[next].start = found[next - 1].end;
     }
     found.into_iter().flat_map(|range| asides(text, range)).flat_map(|range| thai(text, range)).collect()
+}
+
+/// Returns whether a text ends with a quoted question or exclamation, after which the sentence may go on.
+fn ends_quoted(text: &str) -> bool {
+    text.strip_suffix(['"', '”', '’', '»']).is_some_and(|text| text.ends_with(['?', '!']))
+}
+
+/// Returns whether a text begins in lower case.
+fn goes_on(text: &str) -> bool {
+    text.trim_start().starts_with(char::is_lowercase)
 }
 
 /// A text is cut within a longer run of blanks and closing marks than this. Arbitrary: no real text has such a run.

@@ -192,6 +192,8 @@ fn boilerplate_says_nothing_of_its_own() {
         "Let me know if it fails.",
         "Yes.",
         "Great, thanks!",
+        "To-do's from the plan have already been created.",
+        "Mark them as in_progress as you work, starting with the first one.",
     ] {
         assert!(is_boilerplate(text), "{text}");
     }

@@ -213,6 +213,11 @@ pub(super) fn is_absolute(own: &str) -> bool {
     })
 }
 
+/// Returns whether a sentence speaks of its speaker.
+pub(super) fn is_first_person(own: &str) -> bool {
+    words(own).iter().any(|word| has("i i'd i've we we'd we've let's lets our my", word))
+}
+
 /// Returns the part of a sentence that states the speaker's choice before a question about the choice, as in "I chose
 /// A over B, how do I begin?".
 pub(super) fn choice_before_question(text: &str) -> Option<&str> {

@@ -105,6 +105,8 @@ pub(super) fn stated(message: &str, before: &[Said<'_>], among_people: bool) -> 
         }
         match introduced_by(message, &sentences[..place], sentence) {
             Some(first) if stands::is_output(&first.text) => {}
+            // After a question, how a thing should be only explains the question.
+            Some(first) if first.form == Form::Question && !cues::is_first_person(own) => {}
             Some(first) => match found.iter_mut().find(|stated| stated.claim == first.text) {
                 Some(stated) => {
                     stated.text = joined(&stated.text, &claim);

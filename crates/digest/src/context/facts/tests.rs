@@ -376,6 +376,9 @@ fn an_approved_plan_is_a_decision() {
         texts(&[said(0, Role::User, list)]),
         ["Approved plan: Cranes. This is to: Paint all cranes; Sell the old ones"]
     );
+    let doubts = said(3, Role::User, "why blue?");
+    let implement = said(4, Role::User, "Implement the plan.");
+    assert!(texts(&[asked, proposed, doubts, implement]).is_empty(), "the plan may have been changed");
     let partly = said(3, Role::User, "Implement the plan but keep the red ones.");
     assert!(texts(&[asked, shown, tool(2, "create_plan", "create_plan"), partly]).is_empty());
     // A plan that was only shown, a plan that was refused, and an answer that is no plan.
@@ -411,6 +414,11 @@ fn a_choice_comes_with_the_sentence_that_says_what_it_is_about() {
             "look at the page. The date should be in the first column of 12"
         ]
     );
+    assert!(
+        texts("which type has no order? the 1st and 3rd row should be mapped into the same id").is_empty()
+    );
+    let rule = "never ask me \"Shall I go on?\" if the answer is obvious.";
+    assert_eq!(texts(rule), [rule]);
     assert!(texts("i want the last three columns of the ledger also to be frozen").is_empty());
     assert!(texts("The last column should also be frozen, like the first one of 12.").is_empty());
     // What a rule for everything is about, it says itself.

@@ -41,7 +41,9 @@ pub(super) fn approved(before: &[Said<'_>], message: &Said<'_>) -> Option<String
         }
         _ if message.text.starts_with(FOLLOWING) => &message.text[FOLLOWING.len()..],
         _ if message.text.trim() == IMPLEMENT[0] || message.text.trim_start().starts_with(IMPLEMENT[1]) => {
-            before.iter().enumerate().rev().find_map(|(place, said)| {
+            // If the user said something about a plan, the plan was changed before it was approved.
+            let is_unanswered = |(_, said): &(usize, &Said<'_>)| !matches!(said.voice(), Voice::Person(_));
+            before.iter().enumerate().rev().take_while(is_unanswered).find_map(|(place, said)| {
                 let is_call = said.role == Some(Role::Tool) && said.speaker == Some(CREATES_PLAN);
                 match is_call {
                     true => before[..place].last().filter(is_assistants).map(|said| said.text),
