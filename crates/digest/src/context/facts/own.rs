@@ -27,7 +27,9 @@ const LONGEST_YES: usize = 8;
 /// The introduction of a list is searched for in this many sentences before an item. Arbitrary.
 const ITEMS: usize = 8;
 
-/// The maximum number of bytes of the sentence that says what the next one is about. Arbitrary.
+/// The sentence that says what the next one is about has at least this many own words, and at most this many bytes.
+/// Arbitrary.
+const CONTEXT: usize = 3;
 const LONGEST_CONTEXT: usize = 200;
 
 /// Requests for work on a text. The text that such a message contains is not what its author says.
@@ -103,7 +105,9 @@ pub(super) fn stated(message: &str, before: &[Said<'_>], among_people: bool) -> 
             found.push(Stated { kind, text: claim.clone(), claim });
             continue;
         }
-        match introduced_by(message, &sentences[..place], sentence) {
+        // What somebody else said is no part of the speaker's choice.
+        let is_own = |first: &&Sentence| words(&outside(message, &first.range, &quoted)).len() >= CONTEXT;
+        match introduced_by(message, &sentences[..place], sentence).filter(is_own) {
             Some(first) if stands::is_output(&first.text) => {}
             // After a question, how a thing should be only explains the question.
             Some(first) if first.form == Form::Question && !cues::is_first_person(own) => {}
@@ -130,8 +134,7 @@ fn introduced_by<'a>(message: &str, before: &'a [Sentence], sentence: &Sentence)
     let begins_item = sentence.is_item && !line.trim().is_empty() && !line.contains(char::is_alphabetic);
     let directly = before.last().filter(|_| !begins_item);
     let first = introduction.filter(|_| sentence.is_item).or(directly)?;
-    let is_short = first.text.len() <= LONGEST_CONTEXT;
-    (is_short && words(&first.text).len() >= 3).then_some(first)
+    (first.text.len() <= LONGEST_CONTEXT).then_some(first)
 }
 
 /// Returns two sentences as one text.

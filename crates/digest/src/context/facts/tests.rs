@@ -417,6 +417,8 @@ fn a_choice_comes_with_the_sentence_that_says_what_it_is_about() {
     assert!(
         texts("which type has no order? the 1st and 3rd row should be mapped into the same id").is_empty()
     );
+    let told = "Ada: \"we decided to drop the mill.\" The export of the ledger should be a CSV file.";
+    assert!(texts(told).iter().all(|text| !text.contains("drop the mill")), "{:?}", texts(told));
     let rule = "never ask me \"Shall I go on?\" if the answer is obvious.";
     assert_eq!(texts(rule), [rule]);
     assert!(texts("i want the last three columns of the ledger also to be frozen").is_empty());
