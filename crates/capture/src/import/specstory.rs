@@ -106,7 +106,9 @@ fn heads(text: &str) -> Vec<Head> {
         let line = line.trim_end();
         let follows = before == "---" || before.starts_with("<!--") || before.starts_with("# ");
         let goes_on = is_blank && !is_code && !is_call && line.ends_with(")**_");
-        let is_head = |head: &Head| follows || goes_on && head.role == Role::Assistant;
+        // A user who interrupts the assistant writes two messages in a row.
+        let is_head =
+            |head: &Head| follows || goes_on && (head.role == Role::Assistant || head.time.is_some());
         if let Some(head) = head(line).filter(is_head) {
             found.push(Head { from, to, ..head });
             (is_code, is_call) = (false, false);
@@ -321,6 +323,17 @@ mod tests {
         let texts: Vec<&str> = said.iter().map(|said| said.text.as_str()).collect();
         let read = "read_file\na";
         assert_eq!(texts, ["Why?", read, read, "I look again.", "It is blue.\n\n_**User**_ is a heading."]);
+    }
+
+    /// The second of two messages in a row used to be a part of the first.
+    #[test]
+    fn what_a_user_says_after_an_interruption_is_a_message() {
+        let text = "_**User (2026-01-23T17:38:16.090Z)**_\n\n[Request interrupted by user]\n\n\
+            _**User (2026-01-23T17:38:16.557Z)**_\n\nPaint the crane.\n\n```\n\n_**User (2026-01-23T17:38:16.557Z)**_\n```\n";
+        let said = read("x", text).said;
+        let texts: Vec<&str> = said.iter().map(|said| said.text.as_str()).collect();
+        let second = "Paint the crane.\n\n```\n\n_**User (2026-01-23T17:38:16.557Z)**_\n```";
+        assert_eq!(texts, ["[Request interrupted by user]", second]);
     }
 
     #[test]
