@@ -132,8 +132,8 @@ pub(super) fn is_decision(text: &str) -> bool {
         || text.starts_with("Chosen: ")
 }
 
-/// Returns what the user decided in a client's own dialog, from the message with the output of the client's tool. `before` are the
-/// messages before it.
+/// Returns what the user decided in a client's own dialog, from the message with the output of the client's tool.
+/// `before` are the messages before it.
 pub(super) fn in_dialog(before: &[Said<'_>], message: &Said<'_>) -> Vec<String> {
     if let Some(plan) = plans::approved(before, message) {
         return vec![plan];
@@ -232,8 +232,8 @@ fn about(decision: String, topic: Option<&str>) -> String {
     }
 }
 
-/// Returns the request of a person that led to a question: its first sentence that speaks of the
-/// person, or its first sentence.
+/// Returns the request of a person that led to a question: its first sentence that speaks of the person, or its first
+/// sentence.
 fn topic(before: &[Said<'_>]) -> Option<String> {
     let persons = before.iter().rev().filter(|said| matches!(said.voice(), Voice::Person(_)));
     let sentence = |said: &Said<'_>| {

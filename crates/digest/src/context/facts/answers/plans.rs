@@ -8,7 +8,7 @@ use tiro_text::blocks::{self, Kind, blocks};
 
 /// Claude Code's tool that shows a plan, and what its output says once the user approved the plan.
 pub(super) const SHOWS_PLAN: &str = "ExitPlanMode";
-const APPROVED: &str = "approved your plan";
+const APPROVED: &str = "User has approved your plan";
 
 /// Cursor's tool that shows a plan. The plan is the message before the call.
 const CREATES_PLAN: &str = "create_plan";
