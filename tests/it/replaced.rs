@@ -281,11 +281,25 @@ impl LogMove {
                 std::fs::copy(&wal, &older).unwrap();
                 std::fs::rename(&older, &wal).unwrap();
             }
-            LogMove::Cut => {
-                std::fs::OpenOptions::new().write(true).open(&wal).unwrap().set_len(0).unwrap();
-            }
+            LogMove::Cut => cut_moved_log(store, &wal),
         }
     }
+}
+
+/// Cuts the log at `wal` once all its pages are in the store's file. A page that is only in the log is lost with the log,
+/// and a server may be reading or writing in the background, so a lock keeps new pages out meanwhile.
+fn cut_moved_log(store: &Path, wal: &Path) {
+    let (lock, mover) = (Connection::open(store).unwrap(), Connection::open(store).unwrap());
+    lock.busy_timeout(Duration::from_secs(10)).unwrap();
+    lock.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let is_moved = || {
+        let row = |row: &rusqlite::Row<'_>| Ok(row.get::<_, i64>(1)? <= row.get::<_, i64>(2)?);
+        mover.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], row).unwrap()
+    };
+    while !is_moved() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    std::fs::OpenOptions::new().write(true).open(wal).unwrap().set_len(0).unwrap();
 }
 
 /// Saves a text, at most three times if it is refused.
