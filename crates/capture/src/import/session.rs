@@ -65,6 +65,8 @@ pub(super) struct Session {
     latest: Option<Millis>,
     /// Entries that are held back, each with the byte at which its line begins.
     held: Vec<(u64, TranscriptEntry)>,
+    /// Titles that came before the lines that they are about, each with the key of such a line.
+    offered: Vec<(String, String)>,
 }
 
 impl Session {
@@ -80,6 +82,7 @@ impl Session {
             open: Vec::new(),
             seen: HashSet::new(),
             held: Vec::new(),
+            offered: Vec::new(),
         }
     }
 
@@ -182,6 +185,11 @@ impl Session {
         count(&mut self.counts.unknown, kind.unwrap_or("without a type"));
     }
 
+    /// Sets the title as soon as the line with the key `of` is read. The title of another session is never set.
+    pub fn offer_title(&mut self, title: String, of: String) {
+        self.offered.push((of, title));
+    }
+
     /// Counts a line by which the client shows that it compacted the conversation.
     pub fn compacted(&mut self) {
         self.counts.compactions += 1;
@@ -190,6 +198,10 @@ impl Session {
     /// Adds the parts of a line.
     pub fn add_line(&mut self, line: Line<'_>) {
         let is_again = self.rewrites && line.time < self.latest;
+        let offered = self.offered.iter().find(|(of, _)| Some(of.as_str()) == line.key.as_deref());
+        if let Some((_, title)) = offered {
+            self.about.title = Some(title.clone());
+        }
         if let Some(time) = line.time {
             if Some(time) > self.latest {
                 let held = self.held.iter_mut().filter(|(_, entry)| entry.until.is_none());

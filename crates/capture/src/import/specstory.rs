@@ -5,6 +5,8 @@
 //! Old versions also divide the steps of the assistant by lines `---`, and write `Read file: PATH` for a file that was
 //! read. Thoughts and the messages of sub-agents are left out.
 
+use std::borrow::Cow;
+
 use super::clean::{self, Private};
 use super::fields::Fields;
 use super::gist::{self, dialogs, plans};
@@ -24,6 +26,9 @@ const READ: &str = "Read file: ";
 
 /// The name of the tool that read such a file.
 const READER: &str = "read_file";
+
+/// The field with which Cursor names the session of a sub-agent.
+const SUBAGENT: &str = "subagentComposerId";
 
 /// A date that was found.
 #[derive(Clone, Copy, Debug)]
@@ -54,6 +59,8 @@ pub struct Session {
     pub said: Vec<Said>,
     /// How many messages of sub-agents were left out.
     pub left_out: usize,
+    /// The ids of the sessions in which the sub-agents of this session worked. In them, the user is an agent.
+    pub subagents: Vec<String>,
 }
 
 /// Reads a file. `stem` is the name of the file without the extension. The name begins with a date.
@@ -72,8 +79,11 @@ pub fn read(stem: &str, text: &str) -> Session {
         began: heading.map(|heading| heading.utc(behind)).or(named).or_else(|| day_of_name(stem)),
         ..Session::default()
     };
-    // A heading that is only a date is no title.
-    session.title = session.title.filter(|title| date(title).is_none() && !title.is_empty());
+    // A heading that is only a date is no title. For a session of Claude Code, SpecStory takes the first title in its
+    // file, which is mostly the title of the session before.
+    let is_of_another = top.contains("<!-- Claude Code Session ");
+    session.title =
+        session.title.filter(|title| date(title).is_none() && !title.is_empty() && !is_of_another);
     for (place, head) in heads.iter().enumerate() {
         let end = heads.get(place + 1).map_or(text.len(), |next| next.from);
         if head.is_sidechain {
@@ -81,7 +91,7 @@ pub fn read(stem: &str, text: &str) -> Session {
             continue;
         }
         let time = head.time.map(|time| time.utc(behind));
-        message(head.role, time, &text[head.to..end], &mut session.said);
+        message(head.role, time, &text[head.to..end], &mut session);
     }
     session
 }
@@ -136,15 +146,16 @@ fn head(line: &str) -> Option<Head> {
 }
 
 /// Adds a message, and the tool calls in it.
-fn message(role: Role, time: Option<Millis>, body: &str, into: &mut Vec<Said>) {
+fn message(role: Role, time: Option<Millis>, body: &str, into: &mut Session) {
     let body = body.trim_end();
     let body = body.strip_suffix("---").unwrap_or(body);
     let mut private = Private::default();
     let body = clean::without(private.strip(body.into()), &["think"]);
+    let Session { said, subagents, .. } = into;
     let mut add = |role: Role, speaker: Option<String>, text: String| {
         let text = clean::readable(text.into()).trim().to_owned();
         if !text.is_empty() {
-            into.push(Said { role, speaker, text, time, id: None, session: None });
+            said.push(Said { role, speaker, text, time, id: None, session: None });
         }
     };
     let mut rest = body.as_ref();
@@ -152,6 +163,8 @@ fn message(role: Role, time: Option<Millis>, body: &str, into: &mut Vec<Said>) {
         steps(before).into_iter().for_each(|(role, speaker, text)| add(role, speaker, text));
         let (summary, output) = summary(call);
         let name = attribute(call, "data-tool-name");
+        let more = json(output, "Additional data:").and_then(|json| Fields::parse(json).ok());
+        subagents.extend(more.and_then(|more| more.filled(SUBAGENT).map(Cow::into_owned)));
         let asked = json(output, "Parameters:").and_then(|json| Fields::parse(json).ok()).unwrap_or_default();
         let plan = plans::plan(&asked, &mut Private::default());
         let questions = dialogs::questions(&asked);

@@ -4,7 +4,7 @@
 //! A message is recognised by its id. Without an id, it is recognised by its text and by how often the conversation
 //! contained this text before. So importing a file again stores only the messages that were added to it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -125,6 +125,7 @@ fn of_specstory(engine: &Engine, project: &OpenProject, output: &mut Output) -> 
     let reading =
         tiro_files::Reading { limits: &limits, now_ns, extractor: engine.extractor(), budget: &budget };
     let mut found: BTreeMap<String, Conversation> = BTreeMap::new();
+    let mut subagents = BTreeSet::new();
     for file in gathered.files.iter().filter(|file| file.path.ends_with(".md")) {
         let read = match roots.read(file, &reading) {
             Ok(read) => read,
@@ -136,6 +137,7 @@ fn of_specstory(engine: &Engine, project: &OpenProject, output: &mut Output) -> 
         let stem = stem(Path::new(&file.path));
         let session = specstory::read(&stem, &read.text);
         output.left_out += session.left_out;
+        subagents.extend(session.subagents);
         if session.said.is_empty() {
             output.unread.push(format!("{} has no messages", quoted(&file.path)));
             continue;
@@ -153,6 +155,9 @@ fn of_specstory(engine: &Engine, project: &OpenProject, output: &mut Output) -> 
         if is_longer {
             found.insert(conversation.name.clone(), conversation);
         }
+    }
+    for name in &subagents {
+        output.left_out += found.remove(name).map_or(0, |conversation| conversation.said.len());
     }
     Ok(found.into_values().collect())
 }

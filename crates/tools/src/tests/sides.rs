@@ -127,7 +127,9 @@ async fn no_secret_passes_to_the_memory() {
     let written = json!({"type": "tool_use", "id": "toolu_0000000000000001", "name": "Write",
         "input": {"file_path": format!("{}/{secret}.txt", fixture.path.display()), "content": secret}});
     let lines = [
-        json!({"type": "summary", "summary": format!("The key {secret}"), "leafUuid": "x"}).to_string(),
+        json!({"type": "summary", "summary": format!("The key {secret}"),
+            "leafUuid": format!("00000000-0000-0000-0000-{:012}", 4)})
+        .to_string(),
         entry(1, "user", json!(format!("The key is {secret}. Keep it."))),
         entry(2, "assistant", json!([written])),
         entry(

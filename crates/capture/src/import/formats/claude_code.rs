@@ -66,7 +66,7 @@ pub(super) fn line(session: &mut Session, fields: &Fields<'_>) {
             session.compacted();
             session.skip("system");
         }
-        Some("summary") => title(session, fields.filled("summary")),
+        Some("summary") => summary_title(session, fields),
         Some("ai-title") if session.about().title.is_none() => title(session, fields.filled("aiTitle")),
         Some("custom-title") => title(session, fields.filled("customTitle")),
         Some("ai-title") => session.skip("ai-title"),
@@ -79,6 +79,18 @@ fn title(session: &mut Session, title: Option<Cow<'_, str>>) {
     session.skip("title");
     if let Some(title) = title {
         session.about_mut().title = Some(title.into_owned());
+    }
+}
+
+/// Reads the title in a line `summary`. Claude Code writes the titles of earlier sessions at the beginning of a new file;
+/// the field `leafUuid` names a line of the session that such a title is about.
+fn summary_title(session: &mut Session, fields: &Fields<'_>) {
+    match (fields.filled("summary"), fields.filled("leafUuid")) {
+        (Some(title), Some(of)) if session.about().session.is_none() => {
+            session.skip("title");
+            session.offer_title(title.into_owned(), of.into_owned());
+        }
+        (summary, _) => title(session, summary),
     }
 }
 

@@ -92,6 +92,16 @@ fn a_session_is_read_in_order() {
 }
 
 #[test]
+fn the_title_of_another_session_at_the_beginning_of_a_file_is_no_title() {
+    let title = |title: &str, of: &str| json!({"type": "summary", "summary": title, "leafUuid": of});
+    let lines =
+        [title("Paint of the crane", "0"), title("Oil for the winch", "1"), user("1", json!("Oil it."))];
+    let found = |lines: &[Value]| read(Format::ClaudeCode, &file(lines)).1.title;
+    assert_eq!(found(&lines).as_deref(), Some("Oil for the winch"));
+    assert_eq!(found(&[lines[0].clone(), lines[2].clone()]), None);
+}
+
+#[test]
 fn text_that_the_user_did_not_write_is_left_out() {
     let put_in = [
         "<system-reminder>\nHIDDEN\n</system-reminder>",
