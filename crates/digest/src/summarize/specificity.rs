@@ -21,6 +21,12 @@ pub(super) fn verbs_of_requests() -> impl Iterator<Item = &'static str> {
     PREPARES.split_whitespace().chain(INSTRUCTS.split_whitespace())
 }
 
+/// Returns whether a text begins with a verb of reading, so that it asks for a preparation of work.
+pub(super) fn is_preparation(text: &str) -> bool {
+    let first = text.split(' ').next().unwrap_or_default();
+    PREPARES.split_whitespace().any(|verb| first.eq_ignore_ascii_case(verb))
+}
+
 /// Returns how specifically a sentence says what it is about: the number of its words that are not common, without a
 /// verb of requests at its beginning, plus the number of its names.
 pub(super) fn specificity(text: &str) -> usize {

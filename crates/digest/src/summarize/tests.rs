@@ -240,9 +240,15 @@ fn a_title_is_what_the_user_asked_for() {
         ("useState breaks after the upgrade", "useState breaks after the upgrade"),
         (
             "look at @src/api/ and @src/api/README.md then make a plan for tokens that protect the endpoints",
-            "Look at @src/api/ and @src/api/README.md then make a plan for tokens…",
+            "Make a plan for tokens that protect the endpoints",
         ),
         ("@src @tests\n\nwhat tasks are open? start with the oldest", "What tasks are open"),
+        (
+            "ok. in src and docs we have a basic editor for ferries. Now we want to implement updates from several \
+            authors.",
+            "Implement updates from several authors",
+        ),
+        ("I have an old crane in src/crane.rs. It creaks.", "I have an old crane in src/crane.rs"),
         (
             "❯ press run --jar 008\nError: no jar\n\nwhy does the press refuse a jar",
             "Why does the press refuse a jar",

@@ -7,14 +7,14 @@ use super::conclusions::concludes;
 use super::exchanges::{edits, repeated};
 use super::own_words::{is_prose, own_words};
 use super::reading::{Reading, Sentence};
-use super::specificity::{names, specificity, verbs_of_requests};
+use super::specificity::{is_preparation, names, specificity, verbs_of_requests};
 use super::word_keys::{self, words};
 use crate::tuning::summaries;
 use tiro_base::memory::Role;
 use tiro_text::blocks::{Form, is_boilerplate};
 
 /// Beginnings of a request that say nothing about its topic.
-const FILLERS: [&str; 30] = [
+const FILLERS: [&str; 35] = [
     "also",
     "and",
     "but",
@@ -34,6 +34,11 @@ const FILLERS: [&str; 30] = [
     "would you",
     "i want you to",
     "i need you to",
+    "be able to",
+    "now",
+    "it's time to",
+    "we want to",
+    "we need to",
     "i want to",
     "i need to",
     "i'd like to",
@@ -64,6 +69,9 @@ const SHORT: usize = 44;
 /// The first part of a title, which names a task by its number, has at most this many characters. Arbitrary:
 /// less than half of a title.
 const LONGEST_HEAD: usize = 30;
+
+/// This many words of a request weigh as much as a word that is not common. Arbitrary.
+const LONGER: usize = 5;
 
 /// A part of a long sentence is preferred to the sentence's beginning if its specificity is at least this many times as
 /// high. Arbitrary.
@@ -163,7 +171,7 @@ pub fn title(sources: &[Source<'_>]) -> String {
     let Some(first) = asks.first() else { return String::new() };
     let mut title = String::new();
     let mut rest = &asks[..];
-    if is_opener(first) {
+    if is_opener(first) && !says_enough(first) {
         let at = |is_next: &dyn Fn(&String) -> bool| (1..asks.len()).find(|at| is_next(&asks[*at]));
         let next = at(&|ask| !is_opener(ask) && !refers(ask))
             .or_else(|| at(&|ask| specificity(ask) >= summaries::SPECIFIC));
@@ -189,13 +197,53 @@ pub fn title(sources: &[Source<'_>]) -> String {
 
 /// Returns the user's sentences in a message, without the words that say nothing about the topic.
 fn asked(source: &Source<'_>) -> Vec<String> {
-    own_words(source.text)
-        .into_iter()
+    let own = own_words(source.text);
+    let mut said: Vec<&str> = own
+        .iter()
         .filter(|sentence| sentence.form != Form::Aside && !is_boilerplate(&sentence.text))
-        .map(|sentence| without_mentions(&sentence.text).to_owned())
-        .map(|text| with_short_paths(without_fillers(&text).trim_end_matches(STOPS)))
+        .map(|sentence| without_mentions(&sentence.text))
+        .filter(|text| words(text).len() > 1 || !starts_with(text, "ok"))
+        .collect();
+    // What there is comes before what is wanted.
+    let has = |text: &str| HAVES.iter().any(|have| text.to_lowercase().contains(have));
+    let is_wanted = |text: &&str| {
+        let ask = without_fillers(text);
+        WANTS.iter().any(|want| starts_with(text, want)) && !refers(ask) && words(ask).len() > 2
+    };
+    if said.first().is_some_and(|first| has(first))
+        && let Some(wanted) = said.iter().position(is_wanted)
+    {
+        said.drain(..wanted);
+    }
+    said.into_iter()
+        .map(|text| without_preparation(without_fillers(text)).trim_end_matches(STOPS))
+        .map(with_short_paths)
         .filter(|text| !text.is_empty())
         .collect()
+}
+
+/// Phrases with which a user says what there is, and beginnings of a sentence that says what is wanted.
+const HAVES: [&str; 2] = ["we have ", "i have "];
+const WANTS: [&str; 6] = ["now ", "we want to ", "we need to ", "it's time to ", "i want ", "i need "];
+
+/// Words between what the assistant should read and what it should do.
+const THEN: [&str; 3] = [" then ", " and now ", ", now "];
+
+/// Returns what a request asks for after it names what to read first, as in "read the plan, then begin with step 2".
+fn without_preparation(ask: &str) -> &str {
+    let after = THEN.iter().filter_map(|then| ask.split_once(then)).min_by_key(|(before, _)| before.len());
+    match after.map(|(before, after)| (before, without_fillers(after))) {
+        Some((before, after))
+            if is_preparation(before) && specificity(after) >= summaries::SPECIFIC && !refers_soon(after) =>
+        {
+            after
+        }
+        _ => ask,
+    }
+}
+
+fn starts_with(text: &str, beginning: &str) -> bool {
+    text.get(..beginning.len()).is_some_and(|head| head.eq_ignore_ascii_case(beginning))
 }
 
 /// A path with more characters is shown as the name of its file. Arbitrary: a third of a title.
@@ -226,9 +274,24 @@ fn first_word(text: &str) -> String {
     text.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default().to_lowercase()
 }
 
+/// Returns whether one of the first words of a request refers to what comes before it.
+fn refers_soon(ask: &str) -> bool {
+    ask.split(' ').take(4).any(refers)
+}
+
 /// Returns whether a request begins with a reference to an earlier sentence.
 fn refers(ask: &str) -> bool {
     REFERENCES.contains(&first_word(ask).as_str())
+}
+
+/// Returns whether a first request can do without a later one, although it names little: it has many words, and none
+/// that refers to something else.
+fn says_enough(ask: &str) -> bool {
+    let length = words(ask).len() / LONGER;
+    !is_preparation(ask)
+        && !OPENERS.split_whitespace().any(|opener| opener == first_word(ask))
+        && !ask.split(' ').any(refers)
+        && specificity(ask) + length > summaries::SPECIFIC
 }
 
 /// Returns whether a request says too little, so that many sessions begin with it.
@@ -236,8 +299,10 @@ fn is_opener(ask: &str) -> bool {
     let first = first_word(ask);
     let bar = summaries::SPECIFIC + 1;
     let says_more = |clause: &&str| names(clause) > 0 && specificity(clause) > bar;
+    // Files to read say nothing about the work.
+    let mentions = ask.split(' ').filter(|word| is_preparation(ask) && word.starts_with('@')).count();
     ask.to_lowercase().contains(LEFT_OFF)
-        || specificity(ask) < bar
+        || specificity(ask) < bar + mentions
         || (OPENERS.split_whitespace().any(|opener| opener == first)
             && !ask.contains(": ")
             && specificity(clauses(ask)[0]) <= bar

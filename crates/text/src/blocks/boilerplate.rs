@@ -79,7 +79,8 @@ const BEGINNINGS: [&str; 73] = [
 ];
 
 /// What Cursor writes in the user's name after "Implement the plan as specified".
-const OF_CLIENT: [&str; 6] = [
+const OF_CLIENT: [&str; 7] = [
+    "user provided an image",
     "do not edit the plan file itself",
     "to-do's from the plan have already been created",
     "do not create them again",
