@@ -376,6 +376,10 @@ fn an_approved_plan_is_a_decision() {
         texts(&[said(0, Role::User, list)]),
         ["Approved plan: Cranes. This is to: Paint all cranes; Sell the old ones"]
     );
+    let scoped =
+        format!("{plan}\n\n**Out of scope:**\n- `old` cranes\n- The winch\n\n## Files\n\n- crane.rs");
+    let expected = "Approved plan: Blue cranes. Out of scope: old cranes; The winch";
+    assert_eq!(texts(&[asked, said(1, Role::Assistant, &scoped), approved])[1..], [expected]);
     let doubts = said(3, Role::User, "why blue?");
     let implement = said(4, Role::User, "Implement the plan.");
     assert!(texts(&[asked, proposed, doubts, implement]).is_empty(), "the plan may have been changed");

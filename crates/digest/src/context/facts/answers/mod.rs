@@ -135,8 +135,8 @@ pub(super) fn is_decision(text: &str) -> bool {
 /// Returns what the user decided in a client's own dialog, from the message with the output of the client's tool.
 /// `before` are the messages before it.
 pub(super) fn in_dialog(before: &[Said<'_>], message: &Said<'_>) -> Vec<String> {
-    if let Some(plan) = plans::approved(before, message) {
-        return vec![plan];
+    if let Some(decisions) = plans::approved(before, message) {
+        return decisions;
     }
     let Some((_, told)) = message.text.split_once(ANSWERED) else { return Vec::new() };
     let topic = topic(before);
@@ -157,8 +157,8 @@ pub(super) fn in_dialog(before: &[Said<'_>], message: &Said<'_>) -> Vec<String> 
 /// Returns what a person's `message` decides of the questions or the plan of the assistant. `before` are the messages
 /// before it. The assistant asked in those from the place `from` on.
 pub(super) fn decisions(before: &[Said<'_>], from: usize, message: &Said<'_>) -> Vec<String> {
-    if let Some(plan) = plans::approved(before, message) {
-        return vec![plan];
+    if let Some(decisions) = plans::approved(before, message) {
+        return decisions;
     }
     let ((before, asked), reply) = (before.split_at(from), message.text);
     let asked: Vec<&str> =

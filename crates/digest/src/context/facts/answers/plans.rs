@@ -4,7 +4,7 @@ use super::super::Said;
 use super::one_line;
 use crate::statements::voice::Voice;
 use tiro_base::memory::Role;
-use tiro_text::blocks::{self, Kind, blocks};
+use tiro_text::blocks::{self, Block, Kind, blocks};
 
 /// Claude Code's tool that shows a plan, and what its output says once the user approved the plan.
 pub(super) const SHOWS_PLAN: &str = "ExitPlanMode";
@@ -28,11 +28,16 @@ pub(super) const BEGINS: &str = "Approved plan: ";
 /// The maximum number of bytes of what a plan says of itself. Arbitrary: two sentences.
 const LONGEST: usize = 360;
 
+/// Parts of the headings under which a plan lists what is decided, besides what is to be done.
+const CHOICES: [&str; 6] =
+    ["decisions", "out of scope", "non-goals", "not in scope", "scope boundaries", "deferred"];
+
 /// Headings that say nothing about a plan.
 const PLAIN: [&str; 4] = ["plan", "implementation plan", "proposed plan", "the plan"];
 
-/// Returns the title and the first paragraph of the plan that `message` approves. `before` are the messages before it.
-pub(super) fn approved(before: &[Said<'_>], message: &Said<'_>) -> Option<String> {
+/// Returns what the plan decides that `message` approves: its title with its first paragraph, and its lists of decisions
+/// and of what is left out. `before` are the messages before it.
+pub(super) fn approved(before: &[Said<'_>], message: &Said<'_>) -> Option<Vec<String>> {
     let is_assistants = |said: &&Said<'_>| said.voice() == Voice::Assistant;
     let plan = match message.role {
         Some(Role::Tool) => {
@@ -64,11 +69,32 @@ pub(super) fn approved(before: &[Said<'_>], message: &Said<'_>) -> Option<String
     let place = blocks.iter().position(|block| block.kind == Kind::Prose);
     let first = place.map(|place| {
         let first = one_line(&blocks[place].text);
-        let items = blocks[place + 1..].iter().take_while(|block| block.kind == Kind::Item);
-        let items: Vec<String> = items.map(|item| one_line(&item.text)).collect();
-        let whole = if first.ends_with(':') { format!("{first} {}", items.join("; ")) } else { first };
+        let items = items(&blocks[place + 1..]);
+        let whole = if first.ends_with(':') { format!("{first} {items}") } else { first };
         blocks::shortened(&whole, LONGEST)
     });
-    let says: Vec<String> = [title, first].into_iter().flatten().filter(|text| !text.is_empty()).collect();
-    (!says.is_empty()).then(|| format!("{BEGINS}{}", says.join(". ")))
+    let says: Vec<String> =
+        [title.clone(), first].into_iter().flatten().filter(|text| !text.is_empty()).collect();
+    if says.is_empty() {
+        return None;
+    }
+    let mut decisions = vec![format!("{BEGINS}{}", says.join(". "))];
+    for (place, heading) in blocks.iter().enumerate().filter(|(_, block)| block.kind == Kind::Heading) {
+        let (heading, items) = (one_line(&heading.text), items(&blocks[place + 1..]));
+        let heading = heading.trim_end_matches(':');
+        let is_choice = CHOICES.iter().any(|choice| heading.to_lowercase().contains(choice));
+        if let Some(title) =
+            title.as_ref().filter(|title| is_choice && !items.is_empty() && *title != heading)
+        {
+            let items = blocks::shortened(&items, LONGEST);
+            decisions.push(format!("{BEGINS}{title}. {heading}: {items}"));
+        }
+    }
+    Some(decisions)
+}
+
+/// Returns the items of the list with which `blocks` begin, in one line.
+fn items(blocks: &[Block]) -> String {
+    let items = blocks.iter().take_while(|block| block.kind == Kind::Item);
+    items.map(|item| one_line(&item.text)).collect::<Vec<_>>().join("; ")
 }
