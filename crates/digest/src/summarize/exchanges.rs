@@ -10,7 +10,7 @@ use super::specificity::specificity;
 use crate::statements::replies::{accepts, confirms, rejects};
 use crate::tuning::summaries;
 use tiro_base::memory::Role;
-use tiro_text::blocks::{Form, has_calls};
+use tiro_text::blocks::{Form, first_error, has_calls};
 
 /// A request of the user, and the answers until the user's next message.
 #[derive(Debug, Default)]
@@ -61,7 +61,8 @@ pub(super) fn exchanges(reading: &Reading, sources: &[Source<'_>]) -> Vec<Exchan
                     let last = *last.answered.last()?;
                     (reading.sentences[last].form == Form::Question).then_some(last)
                 });
-                if is_answered && rejects(source.text) {
+                // An error after the answer refutes it.
+                if is_answered && (rejects(source.text) || first_error(source.text).is_some()) {
                     reject(&mut exchanges, reading);
                 } else if is_answered && let Some(last) = exchanges.last_mut() {
                     last.is_borne_out |= confirms(source.text);

@@ -494,6 +494,29 @@ fn the_material_of_a_task_is_not_stated() {
 }
 
 #[test]
+fn a_question_without_its_answer_and_a_refuted_answer_are_not_told() {
+    let text = told(&[
+        (Role::User, "What is the ledger of the harbour master in docs/ledger.md?"),
+        (Role::Assistant, "I'll look it up."),
+        (Role::User, "Could you explain the tariff of the ferries in docs/tariff.md?"),
+        (Role::Assistant, "I'll look it up."),
+        (Role::User, "Add the tariff of the ferries to the ledger in src/ledger.rs."),
+        (Role::Tool, "Edit: src/ledger.rs"),
+        (Role::Assistant, "The ledger in src/ledger.rs has the tariff of all ferries."),
+        (
+            Role::User,
+            "I open a ledger and search for a ferry by its name, then I get\nTypeError: tariff is undefined",
+        ),
+        (Role::Tool, "Edit: src/ledger.rs"),
+        (Role::Assistant, "The tariff in src/ledger.rs was read before the ferries were loaded."),
+    ]);
+    for left_out in ["harbour master", "explain", "has the tariff of all"] {
+        assert!(!text.contains(left_out), "{left_out}: {text}");
+    }
+    assert!(text.contains("Add the tariff") && text.contains("was read before the ferries"), "{text}");
+}
+
+#[test]
 fn the_goal_is_a_task_and_topics_are_the_users_words() {
     let long =
         "The table has an index now, and the migration adds it to every store that was opened before. "

@@ -111,14 +111,14 @@ impl Account<'_> {
         parts
     }
 
-    /// Returns whether an exchange has an outcome, a request that says what it is about, or a last request without an
-    /// answer.
+    /// Returns whether an exchange has an outcome, a request for work that says what it is about, or a last request
+    /// without an answer. A question without its answer says nothing.
     pub(super) fn says_something(&self, at: usize) -> bool {
         let exchange = &self.exchanges[at];
         let is_open = at + 1 == self.exchanges.len() && exchange.answered.is_empty() && !exchange.has_calls;
         self.asks[at].is_some_and(|ask| {
             !self.outcomes[at].is_empty()
-                || self.is_specific(ask)
+                || (self.is_specific(ask) && !self.only_asks(at))
                 || (is_open && is_prose(&self.sentence(ask).text))
         })
     }

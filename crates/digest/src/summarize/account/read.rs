@@ -9,12 +9,17 @@ use crate::summarize::conclusions::{claims_effect, concludes, reports_change};
 use crate::summarize::exchanges::{Exchange, central, overlap};
 use crate::summarize::own_words::is_prose;
 use crate::summarize::reading::{Reading, Sentence, roughly};
-use crate::summarize::specificity::{names, specificity};
+use crate::summarize::specificity::{is_preparation, names, specificity};
 use crate::summarize::talk::{name, quote};
 use crate::tuning::summaries::{ANSWERING, MOST_CONCLUSIONS, SPECIFIC};
+use tiro_text::blocks::Form;
 
 /// A request is shown with its neighbours up to this many bytes. Arbitrary: about two lines.
 const REQUEST_BYTES: usize = 240;
+
+/// Phrases with which a question asks for work.
+const WORK: [&str; 7] =
+    ["can you ", "could you ", "would you ", "will you ", "can we ", "could we ", "please "];
 
 /// The data that is read from the exchanges, once for all levels.
 pub(super) struct Account<'a> {
@@ -69,6 +74,19 @@ impl<'a> Account<'a> {
     pub(super) fn is_specific(&self, place: usize) -> bool {
         let text = &self.sentence(place).text;
         is_prose(text) && specificity(text) >= SPECIFIC
+    }
+
+    /// Returns whether the request of an exchange asks only for an answer or for reading, and not for work.
+    pub(super) fn only_asks(&self, at: usize) -> bool {
+        self.requests[at].iter().all(|place| {
+            let sentence = self.sentence(*place);
+            let text = sentence.text.to_lowercase();
+            let asked = WORK.iter().find_map(|polite| text.split_once(polite)).map(|(_, asked)| asked);
+            match asked {
+                Some(asked) => is_preparation(asked),
+                None => sentence.form == Form::Question || is_preparation(&text),
+            }
+        })
     }
 
     /// Returns whether a sentence contains a name or a number. A conclusion without one is mostly praise of the work.
@@ -141,7 +159,8 @@ impl<'a> Account<'a> {
         let weight = |at: &usize| self.asks[*at].map_or(0.0, |ask| self.weight(ask));
         let is_specific = |at: &usize| self.asks[*at].is_some_and(|ask| self.is_specific(ask));
         all.clone()
-            .find(is_specific)
+            .find(|at| is_specific(at) && self.says_something(*at))
+            .or_else(|| all.clone().find(is_specific))
             .or_else(|| all.by_ref().max_by(|a, b| weight(a).total_cmp(&weight(b)).then(b.cmp(a))))
     }
 
