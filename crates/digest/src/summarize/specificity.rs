@@ -14,7 +14,7 @@ const INSTRUCTS: &str = "add adjust analyze apply ask assume avoid begin build c
 
 /// Verbs with which a user begins a request.
 const PREPARES: &str =
-    "read look see check learn review explain tell show remember note continue proceed retry";
+    "read refer look see check learn review explain tell show remember note continue proceed retry";
 
 /// Returns the verbs of requests. These verbs say nothing about the topic of a request.
 pub(super) fn verbs_of_requests() -> impl Iterator<Item = &'static str> {

@@ -464,6 +464,8 @@ fn the_title_of_a_client_gives_way_if_it_is_not_about_the_requests() {
     }
     assert_eq!(shown_title("Next steps after prior chat", &said[..3]), "Pick up where we left off; ferry.rs");
     assert_eq!(shown_title("Anything", &[]), "Anything");
+    let log = talk_of(&[(Role::User, "2026-05-17 23:28:40 the crane stopped")]);
+    assert_eq!(shown_title("Untitled", &log), "2026-05-17 23:28:40 the crane stopped");
     // The beginning of the first message is no title.
     let said = talk_of(&[(
         Role::User,
@@ -498,6 +500,8 @@ fn a_question_without_its_answer_and_a_refuted_answer_are_not_told() {
     let text = told(&[
         (Role::User, "What is the ledger of the harbour master in docs/ledger.md?"),
         (Role::Assistant, "I'll look it up."),
+        (Role::User, "Would you recommend the sqlite store over the redis store in docs/store.md?"),
+        (Role::Assistant, "I'll look it up."),
         (Role::User, "Could you explain the tariff of the ferries in docs/tariff.md?"),
         (Role::Assistant, "I'll look it up."),
         (Role::User, "Add the tariff of the ferries to the ledger in src/ledger.rs."),
@@ -510,7 +514,7 @@ fn a_question_without_its_answer_and_a_refuted_answer_are_not_told() {
         (Role::Tool, "Edit: src/ledger.rs"),
         (Role::Assistant, "The tariff in src/ledger.rs was read before the ferries were loaded."),
     ]);
-    for left_out in ["harbour master", "explain", "has the tariff of all"] {
+    for left_out in ["harbour master", "recommend", "explain", "has the tariff of all"] {
         assert!(!text.contains(left_out), "{left_out}: {text}");
     }
     assert!(text.contains("Add the tariff") && text.contains("was read before the ferries"), "{text}");

@@ -101,17 +101,19 @@ pub fn shown_title(given: &str, sources: &[Source<'_>]) -> String {
     let is_about = |word: &str, key: &String| {
         !word_keys::is_common(word, key) && !course.contains(key) && !verbs.contains(key)
     };
-    let keys: BTreeSet<String> = words(given)
+    let about: BTreeSet<String> = words(given)
         .into_iter()
         .map(|word| (word.text, word_keys::key(word.text)))
-        .filter(|(word, key)| is_about(word, key) && said.contains(key))
+        .filter(|(word, key)| is_about(word, key))
         .map(|(_, key)| key)
         .collect();
+    let keys: BTreeSet<&String> = about.intersection(&said).collect();
     if keys.len() > 1 {
         return given.to_owned();
     }
     let (own, files) = (title(sources), edited(sources));
     let (mut shown, more) = match () {
+        () if own.is_empty() && about.is_empty() => (opening(sources).unwrap_or(given.to_owned()), files),
         () if own.is_empty() => (given.to_owned(), files),
         () if is_opener(&own) => (own, files),
         () if keys.is_empty() => (own, String::new()),
@@ -119,6 +121,13 @@ pub fn shown_title(given: &str, sources: &[Source<'_>]) -> String {
     };
     add(&mut shown, &more);
     shown
+}
+
+/// Returns the first words of the user, even if they are code or a log.
+fn opening(sources: &[Source<'_>]) -> Option<String> {
+    let first = sources.iter().find(|source| source.role == Role::User)?;
+    let line = first.text.lines().find(|line| line.contains(char::is_alphanumeric))?;
+    Some(shortened(line, summaries::TITLE))
 }
 
 /// Returns whether a title is only the beginning of the user's first message.
@@ -227,7 +236,7 @@ const HAVES: [&str; 2] = ["we have ", "i have "];
 const WANTS: [&str; 6] = ["now ", "we want to ", "we need to ", "it's time to ", "i want ", "i need "];
 
 /// Words between what the assistant should read and what it should do.
-const THEN: [&str; 3] = [" then ", " and now ", ", now "];
+const THEN: [&str; 4] = [" then ", " and now ", ", now ", " and also "];
 
 /// Returns what a request asks for after it names what to read first, as in "read the plan, then begin with step 2".
 fn without_preparation(ask: &str) -> &str {

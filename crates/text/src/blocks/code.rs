@@ -108,7 +108,8 @@ pub(super) fn is_code(line: &str) -> bool {
         || is_statement(body)
 }
 
-/// Returns whether a line is a result of a test run, such as `✓ parses a date [2.10ms]`, or an assignment of a shell.
+/// Returns whether a line is a result of a test run, such as `✓ parses a date [2.10ms]` or `Tasks:    3 total`, or an
+/// assignment of a shell.
 fn is_result(body: &str) -> bool {
     let is_timed = body.ends_with(']')
         && body.rsplit_once('[').is_some_and(|(_, time)| {
@@ -119,7 +120,11 @@ fn is_result(body: &str) -> bool {
     let is_assigned = body.split_once("=$(").is_some_and(|(name, _)| {
         !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
     });
+    let is_aligned = body.split_once(':').is_some_and(|(label, value)| {
+        label.bytes().all(|byte| byte.is_ascii_alphabetic()) && value.starts_with("   ")
+    });
     body.starts_with(['✓', '✗', '✔', '✘'])
+        || is_aligned
         || body.starts_with("PASS ")
         || body.starts_with("FAIL ")
         || is_timed
@@ -205,11 +210,13 @@ fn has_code_words(body: &str) -> bool {
 /// Returns whether a line begins with a time or a level, as those of logs do.
 fn is_log(body: &str) -> bool {
     let levels = ["INFO", "WARN", "ERROR", "DEBUG", "TRACE", "[INFO]", "[WARN]", "[ERROR]", "[DEBUG]"];
-    let first = body.split_whitespace().next().unwrap_or_default();
-    let digits = first.bytes().filter(u8::is_ascii_digit).count();
-    let is_time = digits >= 6
-        && first.contains(':')
-        && first.bytes().all(|b| !b.is_ascii_alphabetic() || b"TZ".contains(&b));
+    let mut words = body.split_whitespace();
+    let (first, second) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let digits = |word: &str| word.bytes().filter(u8::is_ascii_digit).count();
+    let is_numeric = |word: &str| word.bytes().all(|b| !b.is_ascii_alphabetic() || b"TZ".contains(&b));
+    let is_dated = digits(first) >= 6 && is_numeric(first);
+    let is_timed = digits(second) >= 4 && is_numeric(second) && second.contains(':');
+    let is_time = is_dated && (first.contains(':') || is_timed);
     let is_clock = |word: &str| {
         word.len() == 8
             && word

@@ -18,8 +18,7 @@ use tiro_text::blocks::Form;
 const REQUEST_BYTES: usize = 240;
 
 /// Phrases with which a question asks for work.
-const WORK: [&str; 7] =
-    ["can you ", "could you ", "would you ", "will you ", "can we ", "could we ", "please "];
+const WORK: [&str; 5] = ["can you ", "could you ", "can we ", "could we ", "please "];
 
 /// The data that is read from the exchanges, once for all levels.
 pub(super) struct Account<'a> {
