@@ -33,8 +33,25 @@ const TOPIC: usize = 110;
 const REQUEST: usize = 5;
 const REQUEST_WITHIN: usize = 3;
 
-/// Words with which a person says what they want.
-const WISHES: &str = "i i'd i'm we let's lets";
+/// Phrases with which a person says what they want.
+const WISHES: [&str; 16] = [
+    "i want",
+    "i need",
+    "i would like",
+    "i would need",
+    "i'd like",
+    "i wanna",
+    "we want",
+    "we need",
+    "we should",
+    "let's",
+    "lets",
+    "can you",
+    "could you",
+    "can we",
+    "could we",
+    "please",
+];
 
 /// A question and its answer with so many words say what they are about. Arbitrary.
 const SPEAKS_ALONE: usize = 24;
@@ -232,8 +249,8 @@ fn about(decision: String, topic: Option<&str>) -> String {
     }
 }
 
-/// Returns the request of a person that led to a question: its first sentence that speaks of the person, or its first
-/// sentence.
+/// Returns the request of a person that led to a question: its first sentence that says what the person wants, or its
+/// first sentence.
 fn topic(before: &[Said<'_>]) -> Option<String> {
     let persons = before.iter().rev().filter(|said| matches!(said.voice(), Voice::Person(_)));
     let sentence = |said: &Said<'_>| {
@@ -245,7 +262,10 @@ fn topic(before: &[Said<'_>]) -> Option<String> {
         let sentences = said.flat_map(|block| blocks::sentences(&block)).map(|sentence| sentence.text);
         let says_something = |text: &String| !is_boilerplate(text) && words(text).len() >= REQUEST;
         let sentences: Vec<String> = sentences.filter(says_something).collect();
-        let is_wish = |text: &&String| words(text).iter().any(|word| has(WISHES, word));
+        let is_wish = |text: &&String| {
+            let said = format!(" {} ", words(text).join(" "));
+            WISHES.iter().any(|wish| said.contains(&format!(" {wish} ")))
+        };
         sentences.iter().find(is_wish).or(sentences.first()).cloned()
     };
     let sentence = persons.take(REQUEST_WITHIN).find_map(sentence)?;
