@@ -38,9 +38,15 @@ const EFFECTS: &str = "fix fixed fixes fixing solved solves passes passing pass 
 const CHANGES: &str = "added created updated removed renamed moved implemented replaced refactored changed deleted \
     installed integrated introduced extended modified rewrote built set wrote";
 
-/// Returns whether a sentence claims an effect of the work, such as "Fixed the login", and not only a change.
+/// Words that nearly every English sentence has one of.
+const ENGLISH: &str =
+    "the and is are was were to of for with by from now its it be as not no that which than but";
+
+/// Returns whether a sentence claims an effect of the work, such as "Fixed the login", and not only a change. Every
+/// sentence that is not English may claim one.
 pub(super) fn claims_effect(sentence: &Sentence) -> bool {
-    has_one_of(&sentence.text, EFFECTS)
+    let is_short = sentence.text.is_ascii() && sentence.text.split_whitespace().count() < LONG;
+    has_one_of(&sentence.text, EFFECTS) || !(is_short || has_one_of(&sentence.text, ENGLISH))
 }
 
 /// Returns whether a sentence reports a change of files, such as "Added a parser".
@@ -58,6 +64,9 @@ fn has(list: &str, word: &str) -> bool {
 
 /// The labels before a finding, as in "Root cause: the pool has one connection".
 const FINDINGS: [&str; 6] = ["cause", "root cause", "the cause", "reason", "problem", "the problem"];
+
+/// A sentence with fewer words may be English without one of the words [`ENGLISH`]. Arbitrary.
+const LONG: usize = 8;
 
 /// A label of a sentence has at most this many words. Arbitrary.
 const LABEL: usize = 4;

@@ -418,6 +418,21 @@ fn a_claim_of_an_effect_needs_something_that_bears_it_out() {
 }
 
 #[test]
+fn a_claim_that_is_not_english_needs_something_that_bears_it_out() {
+    let said = |end: &'static [(Role, &'static str)]| {
+        let talk = [
+            (Role::User, "Покажи паромы гавани 7 в таблице отчёта."),
+            (Role::Tool, "Edit: src/ferry.rs\nok"),
+            (Role::Assistant, "Таблица паромов гавани 7 теперь полностью работает в отчёте src/ferry.rs."),
+        ];
+        told(&[&talk[..], end].concat())
+    };
+    let text = said(&[]);
+    assert!(text.contains("Покажи паромы") && !text.contains("полностью работает"), "{text}");
+    assert!(said(&[(Role::User, "Great, that works.")]).contains("полностью работает"));
+}
+
+#[test]
 fn an_account_leaves_out_what_was_undone_and_what_says_nothing() {
     let edit = (Role::Tool, "Edit: src/ferry.rs\nok");
     let text = told(&[

@@ -110,6 +110,9 @@ const WANTED: &str =
 const STATES: &str =
     "be have contain use take accept return support include store require allow behave show work look stay";
 
+/// Words after "should be" that tell how things are now.
+const DONE: &str = "ready done finished fine good ok okay enough able possible fixed working";
+
 /// A sentence of so many words is specific. Arbitrary: "the border should be orange" leaves open which border.
 const SPECIFIC: usize = 9;
 
@@ -319,7 +322,9 @@ fn specifies(clause: &[String]) -> bool {
     let is_named = subject.last().is_some_and(|last| !has(NOT_NAMED, last));
     let is_open = subject.iter().any(|word| has(OPEN, word) || has(ASKS, word) || has(NOT_NAMED, word));
     let is_aim = subject.iter().any(|word| has("goal focus idea aim purpose result output", word));
-    is_named && !is_open && !is_aim && states.len() > 1 && has(STATES, states[0])
+    // "The token should be ready" says how things are now.
+    let is_done = states.get(1).is_some_and(|word| states[0] == "be" && has(DONE, word));
+    is_named && !is_open && !is_aim && !is_done && states.len() > 1 && has(STATES, states[0])
 }
 
 /// Returns whether a clause has a phrase of a lasting rule or preference.

@@ -32,6 +32,9 @@ const ITEMS: usize = 8;
 const CONTEXT: usize = 3;
 const LONGEST_CONTEXT: usize = 200;
 
+/// An introduction of a list with fewer words says nothing. Arbitrary.
+const LEAST_INTRODUCTION: usize = 4;
+
 /// Requests for work on a text. The text that such a message contains is not what its author says.
 const ON_TEXT: &str = "translate proofread paraphrase rephrase reword shorten";
 
@@ -129,10 +132,14 @@ pub(super) fn stated(message: &str, before: &[Said<'_>], among_people: bool) -> 
 /// directly before it. The item before a list item speaks of something else.
 fn introduced_by<'a>(message: &str, before: &'a [Sentence], sentence: &Sentence) -> Option<&'a Sentence> {
     let list = before.iter().rev().take_while(|each| each.is_item || each.form == Form::Introduction);
+    // "A few things:" says nothing.
     let introduction = list.take(ITEMS).find(|each| each.form == Form::Introduction);
+    let says =
+        |each: &&Sentence| each.form != Form::Introduction || words(&each.text).len() >= LEAST_INTRODUCTION;
+    let introduction = introduction.filter(says);
     let line = message.get(..sentence.range.start)?.rsplit('\n').next().unwrap_or_default();
     let begins_item = sentence.is_item && !line.trim().is_empty() && !line.contains(char::is_alphabetic);
-    let directly = before.last().filter(|_| !begins_item);
+    let directly = before.last().filter(|each| !begins_item && says(each));
     let first = introduction.filter(|_| sentence.is_item).or(directly)?;
     (first.text.len() <= LONGEST_CONTEXT).then_some(first)
 }

@@ -427,6 +427,9 @@ fn a_choice_comes_with_the_sentence_that_says_what_it_is_about() {
     assert_eq!(texts(rule), [rule]);
     assert!(texts("i want the last three columns of the ledger also to be frozen").is_empty());
     assert!(texts("The last column should also be frozen, like the first one of 12.").is_empty());
+    let things = "A few things:\n\n- The sum of the ledger should be in bold with 2 digits.";
+    assert_eq!(texts(things), ["The sum of the ledger should be in bold with 2 digits."]);
+    assert!(texts("The CRANE_TOKEN of the ledger in .env should be ready for use.").is_empty());
     // What a rule for everything is about, it says itself.
     assert_eq!(texts("I saw the log. Never push without asking me."), ["Never push without asking me."]);
 }

@@ -87,6 +87,7 @@ const OPEN: &[&str] = &[
     "i think",
     "i guess",
     "see above",
+    "feel free",
     "as above",
     "tell me",
     "let me",
