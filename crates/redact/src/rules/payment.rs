@@ -85,6 +85,14 @@ pub(super) const RULES: &[Rule] = &[
         r"FLW(?:SECK|PUBK)(?:_TEST)?-[A-Za-z0-9]{12,40}(?:-X)?",
         2.8,
     ),
+    token(
+        "yookassa-key",
+        "YooKassa secret key",
+        "YooKassa API, interaction format",
+        &["live_*", "test_*"],
+        r"(?:live|test)_\*[A-Za-z0-9_-]{40,48}",
+        3.5,
+    ),
     weak(
         "live-test-key",
         "GoCardless or Lob live and test key",
