@@ -27,6 +27,7 @@ use operate::{bench, extract_text, gc, hook, index, serve, stats};
 use print::Out;
 use setup::{completions, demo, doctor, import, init, man, model, pause, projects, provider};
 use tiro_base::error::{self, Context, Kind, Result};
+use tiro_base::times;
 use tiro_host::caller::WritingCaller;
 use tiro_host::config::Config;
 use tiro_host::engine::Engine;
@@ -207,6 +208,7 @@ fn run(cli: Cli, out: Out) -> Result<ExitCode> {
         return Err(Arc::into_inner(fault).expect("the configuration is the only owner"));
     }
     print::log(&config.log);
+    times::use_zone(&config.options.zone);
     let caller = WritingCaller::of_process(&config);
     let stores = Arc::new(SqliteFiles::new(config.data_dir.clone()));
     let engine = Arc::new(Engine::new(config, stores));

@@ -169,7 +169,9 @@ fn filters_apply_before_the_search() {
         (json!({"path": "src/eng"}), 0),
         (json!({"branch": "side", "kinds": ["commit"]}), 1),
         (json!({"branch": "nowhere"}), 0),
-        (json!({"since": "2026-03-02", "until": "2026-03-03", "kinds": ["message"]}), 1),
+        (json!({"since": "2026-03-02", "until": "2026-03-02", "kinds": ["message"]}), 1),
+        (json!({"since": "2026-03-02", "until": "2026-03-03", "kinds": ["message"]}), 2),
+        (json!({"since": "2026-03", "until": "2026-03", "kinds": ["message"]}), 3),
         (json!({"since": "2026-03-02T12:00:00Z", "kinds": ["message"]}), 2),
         (json!({"until": "2026-03-02T12:00:00Z", "kinds": ["message"]}), 1),
     ];
@@ -178,6 +180,31 @@ fn filters_apply_before_the_search() {
         let hits = server.hits(arguments.clone());
         assert_eq!(hits.len(), count, "{arguments}: {:?}", strings(&hits, "text"));
     }
+}
+
+/// A day used to be one of UTC, and a range up to a day ended before it.
+#[test]
+fn a_day_is_a_whole_day_of_the_user() {
+    let home = Home::new();
+    let project = home.dir("project");
+    let mut server = home.serve(&project);
+    let message =
+        json!({"id": "1", "role": "user", "text": "The tug is black.", "time": "2026-09-09T03:00:00Z"});
+    server.data("save_messages", json!({"session_id": "s", "messages": [message]}));
+    server.end();
+    let found = |zone: &str, since: &str, until: &str| {
+        let zone = format!("zone={zone}");
+        home.run(&project, &["--set", &zone, "search", "--since", since, "--until", until, "tug"])
+    };
+    let in_the_west = found("America/Los_Angeles", "2026-09-08", "2026-09-08");
+    assert!(
+        in_the_west.stdout.contains("black") && in_the_west.stdout.contains("2026-09-08 20:00"),
+        "{in_the_west:?}"
+    );
+    assert!(!found("UTC", "2026-09-08", "2026-09-08").stdout.contains("black"));
+    assert!(found("UTC", "2026-09", "2026").stdout.contains("black"));
+    let nowhere = found("Mars/Olympus", "2026-09-08", "2026-09-08");
+    assert!(!nowhere.is_ok && nowhere.stderr.contains("`zone`"), "{nowhere:?}");
 }
 
 #[test]

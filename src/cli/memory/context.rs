@@ -24,10 +24,10 @@ pub struct Args {
     /// Use only these conversations
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     sessions: Vec<String>,
-    /// Use nothing from before this time, such as 2026-03-01
+    /// Use nothing from before this time, such as 2026-03-01, yesterday, monday, 2026-03 or 7d
     #[arg(long)]
     since: Option<String>,
-    /// Use nothing from this time on
+    /// Use nothing from after this time; a day or month is included
     #[arg(long)]
     until: Option<String>,
     /// Build the context from summaries (summary), from messages (full) or from both (mixed)

@@ -36,10 +36,10 @@ pub struct Args {
     /// Find only memories about this file or directory
     #[arg(long)]
     path: Option<String>,
-    /// Find nothing from before this time, such as 2026-03-01
+    /// Find nothing from before this time, such as 2026-03-01, yesterday, monday, 2026-03 or 7d
     #[arg(long)]
     since: Option<String>,
-    /// Find nothing from this time on
+    /// Find nothing from after this time; a day or month is included
     #[arg(long)]
     until: Option<String>,
     /// The most tokens that the answer may have

@@ -70,10 +70,10 @@ struct Only {
     /// Only segments of this file
     #[arg(long)]
     source: Option<String>,
-    /// Only segments from this time on, such as 2026-03-01
+    /// Only segments from this time on, such as 2026-03-01, yesterday, monday, 2026-03 or 7d
     #[arg(long)]
     since: Option<String>,
-    /// Only segments from before this time
+    /// Only segments up to this time; a day or month is included
     #[arg(long)]
     until: Option<String>,
 }

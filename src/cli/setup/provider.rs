@@ -35,7 +35,7 @@ enum Action {
         /// Only what was sent to this provider
         #[arg(long, value_name = "NAME")]
         provider: Option<String>,
-        /// Only what was sent since this time, such as 2026-03-01
+        /// Only what was sent since this time, such as 2026-03-01, yesterday, monday, 2026-03 or 7d
         #[arg(long, value_name = "TIME")]
         since: Option<String>,
         /// How many requests to list, the newest first [default: 20]

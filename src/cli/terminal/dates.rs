@@ -1,31 +1,34 @@
 //! Shows times to people, such as `3 days ago`.
 
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
+use jiff::civil::Date;
 
 use tiro_base::memory::Millis;
+use tiro_base::times;
 
-/// Units of time, the longest first. Each unit has its length in seconds, the text for one unit, and the noun for
-/// several units.
-const SPANS: [(i64, &str, &str); 6] = [
-    (365 * 86_400, "a year", "years"),
-    (30 * 86_400, "a month", "months"),
-    (7 * 86_400, "a week", "weeks"),
-    (86_400, "yesterday", "days"),
-    (3_600, "an hour", "hours"),
-    (60, "a minute", "minutes"),
+/// Units of time below a day, the longest first. Each unit has its length in seconds, the text for one unit, and the
+/// noun for several units.
+const SPANS: [(i64, &str, &str); 2] = [(3_600, "an hour", "hours"), (60, "a minute", "minutes")];
+
+/// Like [`SPANS`], with the length in days.
+const DAYS: [(i64, &str, &str); 4] = [
+    (365, "a year ago", "years"),
+    (30, "a month ago", "months"),
+    (7, "a week ago", "weeks"),
+    (1, "yesterday", "days"),
 ];
 
-/// Returns the RFC 3339 time `time` to the minute, such as `2026-03-01 09:30`. Any other text is returned unchanged.
+/// Returns the RFC 3339 time `time` to the minute in the zone of the user, such as `2026-03-01 09:30`. Any other text is
+/// returned unchanged.
 pub fn minute(time: &str) -> String {
     match time.parse::<Timestamp>() {
-        Ok(time) => time.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d %H:%M").to_string(),
+        Ok(time) => times::minute(time.as_millisecond()),
         Err(_) => time.to_owned(),
     }
 }
 
-/// Returns how long before `now` the RFC 3339 time `time` was, such as `3 days ago`. If `time` is later than
-/// `now` or isn't a time, returns the same as [`minute`].
+/// Returns how long before `now` the RFC 3339 time `time` was, such as `3 days ago`. Days are those of the user's zone.
+/// If `time` is later than `now` or isn't a time, returns the same as [`minute`].
 pub fn ago(time: &str, now: Millis) -> String {
     let Ok(then) = time.parse::<Timestamp>() else { return time.to_owned() };
     let passed = now.div_euclid(1000).saturating_sub(then.as_second());
@@ -33,24 +36,30 @@ pub fn ago(time: &str, now: Millis) -> String {
     if passed < -60 {
         return minute(time);
     }
+    if passed >= 86_400 {
+        return days_ago(&times::day(then.as_millisecond()), now);
+    }
     let Some((length, one, several)) = SPANS.iter().find(|(length, ..)| passed >= *length) else {
         return "just now".to_owned();
     };
     match passed / length {
-        1 if *one == "yesterday" => "yesterday".to_owned(),
         1 => format!("{one} ago"),
         count => format!("{count} {several} ago"),
     }
 }
 
-/// Returns how long before `now` the date `day` was, such as `3 days ago`. If `day` is later than `now` or
-/// isn't a date, returns it unchanged.
+/// Returns how long before the day of `now` the date `day` was, such as `3 days ago`. If `day` is later or isn't a date,
+/// returns it unchanged.
 pub fn days_ago(day: &str, now: Millis) -> String {
-    let begin = format!("{day}T00:00:00Z");
-    match begin.parse::<Timestamp>().map(|then| now.div_euclid(1000) - then.as_second()) {
-        Ok(0..86_400) => "today".to_owned(),
-        Ok(86_400..) => ago(&begin, now),
-        _ => day.to_owned(),
+    let passed = day.parse::<Date>().and_then(|then| times::day(now).parse::<Date>()?.since(then));
+    let Some(passed) = passed.ok().map(|passed| i64::from(passed.get_days())).filter(|days| *days >= 0)
+    else {
+        return day.to_owned();
+    };
+    match DAYS.iter().find(|(length, ..)| passed >= *length) {
+        None => "today".to_owned(),
+        Some((length, one, _)) if passed / length == 1 => (*one).to_owned(),
+        Some((length, _, several)) => format!("{} {several} ago", passed / length),
     }
 }
 

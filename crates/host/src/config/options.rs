@@ -11,6 +11,7 @@ use std::str::FromStr;
 
 use tiro_base::memory::Millis;
 use tiro_base::money::Money;
+use tiro_base::times;
 use tiro_digest::tuning::{contexts, summaries};
 use tiro_recall::tuning::stash;
 
@@ -107,6 +108,8 @@ options! {
         also "PERSISTENCE_SUMMARIZATION_PROVIDER";
     /// The provider that is asked if the default fails, if its `uses` allow it.
     fallback_provider: String = "openai".into(), "fallback_provider", "a provider's name", is_name;
+    /// The time zone in which days begin and times are shown.
+    zone: String = times::SYSTEM.into(), "zone", "system, or a name such as Europe/Berlin", |name| times::is_zone(name);
     /// Whether providers outside this machine may be asked at all.
     external: External = External::Allowed, "external", "allowed or never", any;
     /// The most times that a failed request is repeated.
@@ -381,7 +384,7 @@ mod tests {
             assert!(setting.read(&mut options, &shown), "{}", setting.key);
             assert_eq!(options, Options::default(), "{}", setting.key);
             // Each option accepts one of these values, and the value is not the option's default.
-            let other = ["never", "0.77", "577", "7", "false", "true", "other"].iter().find(|text| {
+            let other = ["never", "0.77", "577", "7", "false", "true", "UTC", "other"].iter().find(|text| {
                 let mut tried = Options::default();
                 setting.read(&mut tried, text) && tried != Options::default()
             });

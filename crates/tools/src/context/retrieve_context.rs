@@ -54,9 +54,9 @@ pub struct Args {
 /// A range of times.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct TimeRange {
-    /// Like 2026-03-01.
+    /// Like 2026-03-01, yesterday or 7d.
     pub start: Option<String>,
-    /// Before this time.
+    /// The last time; a day is included.
     #[schemars(description = "")]
     pub end: Option<String>,
 }

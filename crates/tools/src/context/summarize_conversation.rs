@@ -78,9 +78,9 @@ pub struct Args {
     /// Number of the last message.
     #[schemars(description = "")]
     pub to: Option<i64>,
-    /// Like 2026-03-01.
+    /// Like 2026-03-01, yesterday or 7d.
     pub since: Option<String>,
-    /// Only up to this time.
+    /// The last time; a day is included.
     #[schemars(description = "")]
     pub until: Option<String>,
     /// Topics to focus on.

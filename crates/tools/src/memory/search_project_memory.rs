@@ -79,9 +79,9 @@ pub struct Args {
     pub topic: Option<String>,
     /// File or directory.
     pub path: Option<String>,
-    /// Like 2026-03-01.
+    /// Like 2026-03-01, yesterday or 7d.
     pub since: Option<String>,
-    /// Before this time.
+    /// The last time; a day is included.
     #[schemars(description = "")]
     pub until: Option<String>,
     /// 2000 if left out.

@@ -98,7 +98,7 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     if limit == 0 {
         return Err(Error::bad_input("`--limit` is 0").hint("give at least 1"));
     }
-    let since = args.since.as_deref().map(|text| times::parse_time("--since", text)).transpose()?;
+    let (since, _) = times::range(("--since", args.since.as_deref()), ("", None), engine.now())?;
     let (_, providers) = read(engine)?;
     let provider = args.provider.map(|name| configured_name(&providers, &name).0);
     let registry = &engine.installation().await?.registry;
