@@ -25,6 +25,7 @@ struct Under {
 const CASES: &[Case] = &[
     Case("default_provider", ["one", "two"], |under| first_asked(under, "").0),
     Case("fallback_provider", ["one", "two"], |under| first_asked(under, "").0),
+    Case("zone", ["UTC", "America/Los_Angeles"], shown_time),
     Case("external", ["allowed", "never"], |under| {
         asked(under, &answering(), "0.0.0.0", &TEST).requests().to_string()
     }),
@@ -343,6 +344,15 @@ fn charged(under: &Under) -> String {
     let (mock, ran) = asked_with_output(under, &answering(), "127.0.0.1", &TEST);
     assert_eq!(ran.stderr.contains("the limit of"), mock.requests() == 0, "{ran:?}");
     mock.requests().to_string()
+}
+
+/// Returns the time that is shown with a hit.
+fn shown_time(under: &Under) -> String {
+    let home = Home::new();
+    let project = home.dir("project");
+    under.save(&home, &project, messages().into_iter().take(4).collect());
+    let shown = under.output_of(&home, &project, &["search", "lighthouse gate", "-k", "1"]);
+    shown.split(" · ").nth(1).expect("a hit has a time").to_owned()
 }
 
 /// Returns which of two sessions an import stored.
