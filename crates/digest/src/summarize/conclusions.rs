@@ -104,6 +104,8 @@ pub(super) fn concludes(sentence: &Sentence) -> bool {
         && !verbs_of_requests().any(|verb| verb == *first)
         && (!sentence.is_item || has(CHANGES, first))
         && !has_label(&text)
+        // A change without its object, as in "Added to the model".
+        && !(has(CHANGES, first) && words.get(1).is_some_and(|word| has("to in for with from", word)))
         && !is_step(&text)
         && !words.iter().any(|word| is_modal(word) || has(JUDGES, word) || has(POINTS, word))
 }

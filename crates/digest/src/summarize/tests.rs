@@ -438,7 +438,10 @@ fn an_account_leaves_out_what_was_undone_and_what_says_nothing() {
     let text = told(&[
         (Role::User, "Show the ferries of harbour 7 in a table."),
         edit,
-        (Role::Assistant, "- Added a prototypes folder for harbour 7\n- Added a table of 40 ferries"),
+        (
+            Role::Assistant,
+            "- Added a prototypes folder for harbour 7\n- Added to the model of 7 harbours\n- Added a table of 40 ferries",
+        ),
         (Role::User, "please proceed"),
         edit,
         (Role::Assistant, "Added the timetable of harbour 7."),
@@ -447,7 +450,7 @@ fn an_account_leaves_out_what_was_undone_and_what_says_nothing() {
         (Role::Assistant, "Removed 3 files of harbour 7."),
     ]);
     assert!(!text.contains("Added a prototypes folder") && !text.contains("please proceed"), "{text}");
-    assert!(text.contains("Added a table of 40 ferries"), "{text}");
+    assert!(text.contains("Added a table of 40 ferries") && !text.contains("Added to the"), "{text}");
     assert!(text.contains("\n#5 assistant: Added the timetable"), "{text}");
 }
 

@@ -226,7 +226,11 @@ fn is_log(body: &str) -> bool {
     };
     let tools =
         ["npm error ", "npm ERR! ", "npm warn ", "npm WARN ", "error: ", "warning: ", "fatal: ", "make: ***"];
+    // Docker writes `WARN[0000]`.
+    let (level, _) = first.split_once('[').unwrap_or((first, ""));
     levels.contains(&first.trim_end_matches(':'))
+        || levels.contains(&level)
+        || body.starts_with("time=\"")
         || tools.iter().any(|start| body.starts_with(start))
         || is_time
         || (!is_sentence(body) && body.split_whitespace().any(is_clock))

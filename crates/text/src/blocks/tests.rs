@@ -267,6 +267,7 @@ fn open_tags_long_runs_of_blanks_and_long_lists_take_linear_time() {
 #[test]
 fn results_of_tests_and_prompts_with_a_path_are_not_said() {
     let pasted = "Tasks:    0 successful, 3 total\n2026-05-17 23:28:40 Bootstrapping the ferries in default mode.\n\
+        WARN[0000] the attribute of the ferries is obsolete, please remove it\n\
         ✓ parses a date [2.10ms]\n✗ reads a line [0.40ms]\nPASS all of it\n[02/20/26 17:41 dev ~/src/x] make check\n";
     assert!(texts(pasted).is_empty(), "{:?}", texts(pasted));
     assert!(said("I have allocated $[amount] for [details].").iter().all(|sentence| !sentence.is_whole()));
