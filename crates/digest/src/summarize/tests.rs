@@ -483,7 +483,14 @@ fn the_title_of_a_client_gives_way_if_it_is_not_about_the_requests() {
     assert_eq!(shown_title("Next steps after prior chat", &said[..3]), "Pick up where we left off; ferry.rs");
     assert_eq!(shown_title("Anything", &[]), "Anything");
     let log = talk_of(&[(Role::User, "2026-05-17 23:28:40 the crane stopped")]);
-    assert_eq!(shown_title("Untitled", &log), "2026-05-17 23:28:40 the crane stopped");
+    assert_eq!(shown_title("Untitled", &log), "Untitled");
+    let mixed = "see crane.rs:14:2 for(;;) { lift(); } at main::crane(crane.rs:14) -> exit(1);";
+    let mixed = talk_of(&[(Role::User, mixed)]);
+    assert!(
+        shown_title("Untitled", &mixed).starts_with("see crane.rs:14:2"),
+        "{}",
+        shown_title("Untitled", &mixed)
+    );
     // The beginning of the first message is no title.
     let said = talk_of(&[(
         Role::User,

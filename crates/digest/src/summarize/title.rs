@@ -123,10 +123,16 @@ pub fn shown_title(given: &str, sources: &[Source<'_>]) -> String {
     shown
 }
 
-/// Returns the first words of the user, even if they are code or a log.
+/// Returns the first words of the user, even if they are mixed with code. A line that begins with a time or a level, as
+/// those of logs do, or with a sign has none.
 fn opening(sources: &[Source<'_>]) -> Option<String> {
     let first = sources.iter().find(|source| source.role == Role::User)?;
-    let line = first.text.lines().find(|line| line.contains(char::is_alphanumeric))?;
+    let is_said = |line: &&str| {
+        let mut begin = line.chars();
+        begin.next().is_some_and(char::is_alphabetic)
+            && begin.next().is_some_and(|second| second.is_alphabetic() && !second.is_uppercase())
+    };
+    let line = first.text.lines().map(|line| line.trim_start()).find(is_said)?;
     Some(shortened(line, summaries::TITLE))
 }
 
