@@ -310,6 +310,11 @@ fn questions_and_their_answers_are_decisions() {
     let offer = "Done. Would you like me to:\n1. Generate the migration?\n2. Show the schema?";
     assert!(pair(offer, "1. yes\n2. only the orders table").is_empty());
     assert!(pair(asked, "1. in the order\n5. and a report").is_empty());
+    let cut = "1. in the metadata of the cards?\n2. Should the labels of the ledger be translated?\n3. Which sum comes first?";
+    assert_eq!(
+        pair(cut, "1. yes, include them as well\n2. yes\n3. keep the current one"),
+        ["Should the labels of the ledger be translated? – yes"]
+    );
     assert!(pair("I changed 3 files.", "1. the button is red\n2. the page is slow").is_empty());
     assert!(pair(asked, "Errors:\n1. a\n2. b\n\nWarnings:\n1. c").is_empty());
 }

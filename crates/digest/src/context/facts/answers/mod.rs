@@ -100,6 +100,7 @@ const OPEN: &[&str] = &[
     "both scenarios",
     "all three",
     "all of them",
+    "current one",
     "first one",
     "second one",
     "last one",
@@ -110,6 +111,9 @@ const RECOMMENDED: &str = "recommended";
 
 /// Words that begin a question which "yes" answers.
 const CLOSED: &str = "should can could would do does did is are was were will shall may must";
+
+/// Other words that begin a question.
+const OPENS: &str = "what why how when where which who whose";
 
 /// Beginnings of a question about how things are, which decides nothing.
 const STATUS: &[&str] = &[
@@ -133,7 +137,7 @@ const STATUS: &[&str] = &[
 const POINTS: &str = "this these those above below here following";
 
 /// Words that point to something outside a question without a label.
-const REFERS: &str = "it its that they them";
+const REFERS: &str = "it its that they them both either neither";
 
 /// Returns whether a message is the result of a tool with which a client asked the user something, or showed a plan for
 /// approval.
@@ -215,6 +219,10 @@ fn decided(question: &str, answer: &str, topic: Option<&str>) -> Option<String> 
     let joined = format!(" {} ", said.join(" "));
     let (label, asked) = labelled(question);
     let is_question = question.ends_with('?');
+    // The end of a longer question, as in "in the metadata?".
+    let is_cut = label.is_empty()
+        && asked.starts_with(char::is_lowercase)
+        && words(asked).first().is_some_and(|first| !has(CLOSED, first) && !has(OPENS, first));
     let is_status = label.to_lowercase().starts_with("current")
         || STATUS.iter().any(|begin| words(asked).join(" ").starts_with(begin));
     let is_open = answer.contains('?') || OPEN.iter().any(|phrase| joined.contains(&format!(" {phrase}")));
@@ -231,7 +239,7 @@ fn decided(question: &str, answer: &str, topic: Option<&str>) -> Option<String> 
         }
     };
     let joint = if is_question { " – " } else { ": " };
-    (fits && says_enough && !is_status && !is_open && !said.is_empty())
+    (fits && says_enough && !is_status && !is_open && !is_cut && !said.is_empty())
         .then(|| about(format!("{question}{joint}{answer}"), topic))
 }
 
