@@ -77,10 +77,12 @@ fn span(name: &str, text: &str, now: Millis, zone: &TimeZone) -> Result<(Millis,
         let after = first.checked_add(length).map_or(begin, |after| midnight(after, zone));
         return Ok((begin, after.max(begin)));
     }
-    if let Some((first, after)) = ago(&word, now, zone) {
-        return Ok((first, after));
+    if let Some(span) = ago(&word, now, zone) {
+        return Ok(span);
     }
-    let time = parse_time_in(name, text, zone)?;
+    let time = parse_time_in(name, text, zone).map_err(|error| {
+        error.hint("write it like 2026-03-01T09:30:00Z, 2026-03-01, 2026-03, yesterday, monday or 7d")
+    })?;
     Ok((time, time))
 }
 
@@ -171,7 +173,7 @@ fn parse_time_in(name: &str, text: &str, zone: &TimeZone) -> Result<Millis> {
     let parsed = parsed.filter(|time| (1..=9999).contains(&time.to_zoned(TimeZone::UTC).year()));
     parsed.map(Timestamp::as_millisecond).ok_or_else(|| {
         Error::bad_input(format!("`{name}` is not a time: `{}`", quoted(text)))
-            .hint("write it like 2026-03-01T09:30:00Z, 2026-03-01, 2026-03, yesterday, monday or 7d")
+            .hint("write it like 2026-03-01T09:30:00Z or 2026-03-01")
     })
 }
 
@@ -323,6 +325,9 @@ mod tests {
         }
         let (first, after) = span("since", "yesterday", now, &zone).unwrap();
         assert_eq!(after - first, DAY + DAY / 24, "a day of 25 hours");
+        let hint = |error: Error| error.way_out().map(str::to_owned).unwrap_or_default();
+        assert!(hint(span("since", "soon", now, &zone).unwrap_err()).contains("7d"));
+        assert!(!hint(parse_time("time", "7d").unwrap_err()).contains("7d"), "a moment is no span");
         for nonsense in ["", "7", "d", "-7d", "7x", "2026-13", "2026-1", "9999999999d", "someday", "é"] {
             let error = span("since", nonsense, now, &zone).unwrap_err();
             assert!(error.to_string().contains("`since`"), "{nonsense}");
