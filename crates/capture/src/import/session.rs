@@ -5,7 +5,7 @@
 //! until a later time is read.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::clean::{self, Private};
 use super::entry::{About, Counts, Line, Outcome, Part, TranscriptEntry};
@@ -65,8 +65,8 @@ pub(super) struct Session {
     latest: Option<Millis>,
     /// Entries that are held back, each with the byte at which its line begins.
     held: Vec<(u64, TranscriptEntry)>,
-    /// Titles that came before the lines that they are about, each with the key of such a line.
-    offered: Vec<(String, String)>,
+    /// Titles that came before the lines that they are about, by the key of such a line.
+    offered: HashMap<String, String>,
 }
 
 impl Session {
@@ -82,7 +82,7 @@ impl Session {
             open: Vec::new(),
             seen: HashSet::new(),
             held: Vec::new(),
-            offered: Vec::new(),
+            offered: HashMap::new(),
         }
     }
 
@@ -187,7 +187,7 @@ impl Session {
 
     /// Sets the title as soon as the line with the key `of` is read. The title of another session is never set.
     pub fn offer_title(&mut self, title: String, of: String) {
-        self.offered.push((of, title));
+        self.offered.insert(of, title);
     }
 
     /// Counts a line by which the client shows that it compacted the conversation.
@@ -198,9 +198,8 @@ impl Session {
     /// Adds the parts of a line.
     pub fn add_line(&mut self, line: Line<'_>) {
         let is_again = self.rewrites && line.time < self.latest;
-        let offered = self.offered.iter().find(|(of, _)| Some(of.as_str()) == line.key.as_deref());
-        if let Some((_, title)) = offered {
-            self.about.title = Some(title.clone());
+        if let Some(title) = line.key.as_deref().and_then(|key| self.offered.remove(key)) {
+            self.about.title = Some(title);
         }
         if let Some(time) = line.time {
             if Some(time) > self.latest {
