@@ -1,7 +1,7 @@
 //! Recognises standing instructions, preferences and decisions by their wording.
 
 use super::answers;
-use super::words::{has, words};
+use super::words::{ASKS, has, words};
 use tiro_base::memory::Kind;
 
 /// Words before the verb of an instruction that don't belong to it.
@@ -125,11 +125,6 @@ const OPEN: &str =
     "if whether would could might maybe perhaps suppose supposed imagine imagined assume assuming
     hypothetically unless wonder wondering wish think guess said says told wrote writes thinks claims
     claimed suggested suggests asked asks haven't hasn't hadn't had didn't almost nearly not until";
-
-/// Words that begin a question even if it has no question mark.
-const ASKS: &str =
-    "should can could would do does did is are was will shall what why how when where which who whose
-    what's how's";
 
 /// Words after "always" and "never" with which no instruction goes on.
 const NO_VERB: &str =

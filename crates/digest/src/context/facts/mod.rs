@@ -3,9 +3,9 @@
 //! A fact is a whole sentence in a person's own words that states a rule ("always", "must never", "from now on"), a
 //! preference or a choice ("we decided", "use A instead of B"). The sentence before a choice comes along, because it
 //! mostly says what the choice is about. A question of the assistant and the person's answer together are a decision,
-//! too ([`answers`]). An assistant's sentence is a decision only if it
-//! proposes something that lasts and the person accepts it. An assistant's reports are left to summaries. In a
-//! conversation of two people, what one of them tells of their own past is a fact too.
+//! too ([`answers`]). An assistant's sentence is a decision only if it proposes something that lasts and the person
+//! accepts it. An assistant's reports are left to summaries. In a conversation of two people, what one of them tells of
+//! their own past is a fact too.
 //!
 //! Never taken are questions, what is only imagined, requests of one moment, what somebody else said, quoted text, and
 //! text on which the assistant shall work ([`own`]). A sentence that the speaker takes back in one of the next

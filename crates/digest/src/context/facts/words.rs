@@ -1,5 +1,10 @@
 //! Divides texts into words.
 
+/// Words that begin a question even if it has no question mark.
+pub(super) const ASKS: &str =
+    "should can could would do does did is are was will shall what why how when where which who whose
+    what's how's";
+
 /// Returns the words of `text` in lower case. `must-read` is one word.
 pub(super) fn words(text: &str) -> Vec<String> {
     let text = text.to_lowercase().replace('’', "'");

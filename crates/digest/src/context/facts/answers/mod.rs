@@ -9,7 +9,7 @@ mod options;
 mod plans;
 
 use super::Said;
-use super::words::{has, words};
+use super::words::{ASKS, has, words};
 use crate::statements::stems;
 use crate::statements::voice::Voice;
 use lists::one_line;
@@ -111,9 +111,6 @@ const RECOMMENDED: &str = "recommended";
 
 /// Words that begin a question which "yes" answers.
 const CLOSED: &str = "should can could would do does did is are was were will shall may must";
-
-/// Other words that begin a question.
-const OPENS: &str = "what why how when where which who whose";
 
 /// Beginnings of a question about how things are, which decides nothing.
 const STATUS: &[&str] = &[
@@ -222,7 +219,7 @@ fn decided(question: &str, answer: &str, topic: Option<&str>) -> Option<String> 
     // The end of a longer question, as in "in the metadata?".
     let is_cut = label.is_empty()
         && asked.starts_with(char::is_lowercase)
-        && words(asked).first().is_some_and(|first| !has(CLOSED, first) && !has(OPENS, first));
+        && words(asked).first().is_some_and(|first| !has(CLOSED, first) && !has(ASKS, first));
     let is_status = label.to_lowercase().starts_with("current")
         || STATUS.iter().any(|begin| words(asked).join(" ").starts_with(begin));
     let is_open = answer.contains('?') || OPEN.iter().any(|phrase| joined.contains(&format!(" {phrase}")));

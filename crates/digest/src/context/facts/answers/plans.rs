@@ -79,15 +79,14 @@ pub(super) fn approved(before: &[Said<'_>], message: &Said<'_>) -> Option<Vec<St
         return None;
     }
     let mut decisions = vec![format!("{BEGINS}{}", says.join(". "))];
+    let Some(title) = title else { return Some(decisions) };
     for (place, heading) in blocks.iter().enumerate().filter(|(_, block)| block.kind == Kind::Heading) {
-        let (heading, items) = (one_line(&heading.text), items(&blocks[place + 1..]));
+        let heading = one_line(&heading.text);
         let heading = heading.trim_end_matches(':');
         let is_choice = CHOICES.iter().any(|choice| heading.to_lowercase().contains(choice));
-        if let Some(title) =
-            title.as_ref().filter(|title| is_choice && !items.is_empty() && *title != heading)
-        {
-            let items = blocks::shortened(&items, LONGEST);
-            decisions.push(format!("{BEGINS}{title}. {heading}: {items}"));
+        let items = items(&blocks[place + 1..]);
+        if is_choice && title != heading && !items.is_empty() {
+            decisions.push(format!("{BEGINS}{title}. {heading}: {}", blocks::shortened(&items, LONGEST)));
         }
     }
     Some(decisions)
