@@ -8,9 +8,9 @@ use tiro_base::times;
 
 /// Units of time below a day, the longest first. Each unit has its length in seconds, the text for one unit, and the
 /// noun for several units.
-const SPANS: [(i64, &str, &str); 2] = [(3_600, "an hour", "hours"), (60, "a minute", "minutes")];
+const CLOCK: [(i64, &str, &str); 2] = [(3_600, "an hour ago", "hours"), (60, "a minute ago", "minutes")];
 
-/// Like [`SPANS`], with the length in days.
+/// Like [`CLOCK`], with the length in days.
 const DAYS: [(i64, &str, &str); 4] = [
     (365, "a year ago", "years"),
     (30, "a month ago", "months"),
@@ -39,13 +39,7 @@ pub fn ago(time: &str, now: Millis) -> String {
     if passed >= 86_400 {
         return days_ago(&times::day(then.as_millisecond()), now);
     }
-    let Some((length, one, several)) = SPANS.iter().find(|(length, ..)| passed >= *length) else {
-        return "just now".to_owned();
-    };
-    match passed / length {
-        1 => format!("{one} ago"),
-        count => format!("{count} {several} ago"),
-    }
+    in_units(passed, &CLOCK).unwrap_or_else(|| "just now".to_owned())
 }
 
 /// Returns how long before the day of `now` the date `day` was, such as `3 days ago`. If `day` is later or isn't a date,
@@ -56,11 +50,16 @@ pub fn days_ago(day: &str, now: Millis) -> String {
     else {
         return day.to_owned();
     };
-    match DAYS.iter().find(|(length, ..)| passed >= *length) {
-        None => "today".to_owned(),
-        Some((length, one, _)) if passed / length == 1 => (*one).to_owned(),
-        Some((length, _, several)) => format!("{} {several} ago", passed / length),
-    }
+    in_units(passed, &DAYS).unwrap_or_else(|| "today".to_owned())
+}
+
+/// Returns a length of time in the longest of `units` that it reaches; `None` if it reaches none.
+fn in_units(passed: i64, units: &[(i64, &str, &str)]) -> Option<String> {
+    let (length, one, several) = units.iter().find(|(length, ..)| passed >= *length)?;
+    Some(match passed / length {
+        1 => (*one).to_owned(),
+        count => format!("{count} {several} ago"),
+    })
 }
 
 #[cfg(test)]

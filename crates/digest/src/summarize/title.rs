@@ -299,26 +299,31 @@ fn refers(ask: &str) -> bool {
     REFERENCES.contains(&first_word(ask).as_str())
 }
 
+/// Returns whether a request begins with one of the [`OPENERS`].
+fn begins_with_opener(ask: &str) -> bool {
+    let first = first_word(ask);
+    OPENERS.split_whitespace().any(|opener| opener == first)
+}
+
 /// Returns whether a first request can do without a later one, although it names little: it has many words, and none
 /// that refers to something else.
 fn says_enough(ask: &str) -> bool {
     let length = words(ask).len() / LONGER;
     !is_preparation(ask)
-        && !OPENERS.split_whitespace().any(|opener| opener == first_word(ask))
+        && !begins_with_opener(ask)
         && !ask.split(' ').any(refers)
         && specificity(ask) + length > summaries::SPECIFIC
 }
 
 /// Returns whether a request says too little, so that many sessions begin with it.
 fn is_opener(ask: &str) -> bool {
-    let first = first_word(ask);
     let bar = summaries::SPECIFIC + 1;
     let says_more = |clause: &&str| names(clause) > 0 && specificity(clause) > bar;
     // Files to read say nothing about the work.
     let mentions = ask.split(' ').filter(|word| is_preparation(ask) && word.starts_with('@')).count();
     ask.to_lowercase().contains(LEFT_OFF)
         || specificity(ask) < bar + mentions
-        || (OPENERS.split_whitespace().any(|opener| opener == first)
+        || (begins_with_opener(ask)
             && !ask.contains(": ")
             && specificity(clauses(ask)[0]) <= bar
             && !clauses(ask).iter().any(says_more))
