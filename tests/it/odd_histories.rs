@@ -248,24 +248,28 @@ fn a_session_of_a_sub_agent_of_cursor_is_left_out() {
             _**User**_\n\n{said}\n\n---\n\n_**Agent (default)**_\n\n{answer}\n"
         )
     };
-    let call = format!(
-        "<tool-use data-tool-type=\"unknown\" data-tool-name=\"task_v2\"><details>\n\
+    let caller = "1b3a77c0-58a2-4f7a-9a80-7f70c0b0d2a1";
+    let call = |id: &str| {
+        format!(
+            "<tool-use data-tool-type=\"unknown\" data-tool-name=\"task_v2\"><details>\n\
         <summary>Tool use: **task_v2**</summary>\n\nParameters:\n\n```json\n{{\"name\": \"explore\"}}\n```\n\
         Additional data:\n\n```json\n{{\"status\": \"success\", \"subagentComposerId\": \"{id}\"}}\n```\n\
         </details></tool-use>"
-    );
+        )
+    };
     let folder = repo.path.join(".specstory/history");
     // The files are read in the order of their names.
     write(
         &folder.join("2026-03-01_09-58Z-explore.md"),
         session(id, "Search for date pickers.", "Two found."),
     );
-    let caller = session("1b3a77c0-58a2-4f7a-9a80-7f70c0b0d2a1", "Make one date picker.", &call);
-    write(&folder.join("2026-03-01_10-00Z-picker.md"), caller);
+    // A session that names itself is no sub-agent.
+    let calls = call(id) + &call(caller);
+    write(&folder.join("2026-03-01_10-00Z-picker.md"), session(caller, "Make one date picker.", &calls));
     let imported = home.json(&repo.path, &["import", "specstory"]);
     assert_eq!((&imported["sessions"], &imported["left_out"]), (&json!(1), &json!(2)), "{imported}");
     let found = texts(&home, &repo, "message");
-    assert!(found.contains(&"Make one date picker.".to_owned()) && found.len() == 2, "{found:?}");
+    assert!(found.contains(&"Make one date picker.".to_owned()) && found.len() == 3, "{found:?}");
 }
 
 #[test]

@@ -137,7 +137,8 @@ fn of_specstory(engine: &Engine, project: &OpenProject, output: &mut Output) -> 
         let stem = stem(Path::new(&file.path));
         let session = specstory::read(&stem, &read.text);
         output.left_out += session.left_out;
-        subagents.extend(session.subagents);
+        let is_other = |id: &String| Some(id) != session.id.as_ref();
+        subagents.extend(session.subagents.into_iter().filter(is_other));
         if session.said.is_empty() {
             output.unread.push(format!("{} has no messages", quoted(&file.path)));
             continue;
