@@ -61,6 +61,38 @@ fn an_identifier_is_searched_as_a_whole() {
     }
 }
 
+/// The index had no emoji and only pairs of Chinese characters, and a neighbour of a text could come before the text
+/// that has the only word of the question.
+#[test]
+fn a_question_of_one_character_emoji_or_quantity_finds_its_text() {
+    let home = Home::new();
+    let repo = home.repo("repo");
+    let mut server = home.serve(&repo.path);
+    let texts = [
+        "NAS 放在书房，路由器在走廊",
+        "港の船は青い",
+        "🚢 only on Mondays",
+        "⚠️ never restart the lock gate",
+        "step ½ is skipped",
+        "값을 먼저 저장한다",
+        "the limit is 8 MB per upload",
+        "wait 250ms between tries",
+        "the crane is blue",
+        "barges wait upstream of the weir",
+        "the keeper sleeps until noon",
+        "ropes lie on the quay",
+        "the bridge opens for tall masts",
+    ];
+    let messages: Vec<_> = texts.iter().map(|text| json!({"role": "user", "text": text})).collect();
+    server.data("save_messages", json!({"session_id": "s", "messages": messages}));
+    for (query, place) in
+        [("书", 0), ("船", 1), ("🚢", 2), ("⚠", 3), ("½", 4), ("값", 5), ("8MB", 6), ("250 ms", 7)]
+    {
+        let hits = server.search(query);
+        assert_eq!(hits[0]["text"], texts[place], "{query}: {:?}", strings(&hits, "text"));
+    }
+}
+
 /// The best hit used to have the full score, whatever the question was.
 #[test]
 fn scores_measure_the_match_and_a_weak_answer_says_so() {

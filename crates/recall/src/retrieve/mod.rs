@@ -92,12 +92,11 @@ pub async fn search(
 
     let model = encoders.of(Content::Prose).and_then(Encode::model);
     let unread = unread(language, model);
-    found.asked.reads_meaning = unread.is_none();
+    let by_words = unread.is_some() || !query.contains(char::is_alphanumeric);
+    found.asked.reads_meaning = !by_words;
     found.notices.extend(unread);
 
     let began = Instant::now();
-    let (questions, embed_time) = timed(embed(encoders, query)).await;
-    found.notices.extend(encoders.each().flat_map(Encode::disclosures));
     let wanted = CandidateQuery {
         terms: match terms.is_empty() {
             true => Vec::new(),
@@ -109,8 +108,21 @@ pub async fn search(
         limit: CANDIDATES,
         ..CandidateQuery::default()
     };
-    let (gathered, candidates_time) = timed(gather(stores, wanted, questions)).await;
-    let Gathered { candidates, rarity, absent, named, failed, pending } = gathered?;
+    // A vector that says little about the question would put other texts before those that contain its words. So it is
+    // used only if no text contains them.
+    let mut gathered = match by_words {
+        true => gather(stores, wanted.clone(), Vec::new()).await?,
+        false => Gathered::default(),
+    };
+    let mut embed_time = 0;
+    if gathered.candidates.is_empty() {
+        let questions;
+        (questions, embed_time) = timed(embed(encoders, query)).await;
+        found.notices.extend(encoders.each().flat_map(Encode::disclosures));
+        gathered = gather(stores, wanted, questions).await?;
+    }
+    let candidates_time = micros(began).saturating_sub(embed_time);
+    let Gathered { candidates, rarity, absent, named, failed, pending } = gathered;
     (found.rarity, found.pending) = (rarity, pending);
     found.asked.lacks_name = language.is_none() && lacks_name(query, &terms, &absent);
     found.asked.is_answered = !named.is_empty() || cues::asks_for_much(query);
@@ -201,8 +213,8 @@ fn unread(language: Option<Language>, model: Option<Model>) -> Option<String> {
         return None;
     }
     Some(format!(
-        "the embedding model reads only English, and the question is in {language}: its words were matched, its meaning \
-         hardly; `{}` installs a model that reads it",
+        "the embedding model reads only English, and the question is in {language}: only its words were matched; \
+         `{}` installs a model that reads it",
         Model::E5.installation()
     ))
 }

@@ -5,15 +5,17 @@
 //! its context at half weight. The embedded text has a header but no context, because the words of neighbours make
 //! vectors less specific. The same memory always gives the same bytes.
 
+use std::collections::HashSet;
+
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use crate::tuning::NEIGHBOUR_WORDS;
-use crate::words::{self, Language, Script};
+use crate::words::{self, Language};
 use tiro_base::memory::{Draft, Group, Kind, Millis, Role};
 
 /// The version of the rows of the text index. The version is increased when rows get additional words.
-pub const VERSION: i64 = 2;
+pub const VERSION: i64 = 3;
 
 /// The maximum number of bytes of a neighbouring turn that count as context. The limit has an effect only if the words
 /// of the turn are long or the turn has no spaces. Arbitrary: twice the length of 80 words of code.
@@ -27,7 +29,7 @@ const CONTEXT_BYTES: usize = 4 * (NEIGHBOUR_BYTES + 1);
 pub const WITH_CONTEXT: i64 = 16;
 
 /// About how many bytes each kind of added words may add to a text. The kinds are parts of identifiers, exact forms of
-/// identifiers, stems, and pairs of characters. Arbitrary: this bounds the cost of hostile text.
+/// identifiers, stems with pairs of characters, and characters with emoji. Arbitrary: this bounds the cost of hostile text.
 const SPLIT_BYTES: usize = 4096;
 
 /// An identifier with more parts than this is not divided. Arbitrary: a word with that many parts is base64 or
@@ -136,15 +138,16 @@ fn date(time: Millis) -> String {
     timestamp.to_zoned(TimeZone::UTC).strftime("%-d %B %Y").to_string()
 }
 
-/// Returns whether a row for `piece` with `context` has words that the first version of the index lacked: exact forms
-/// of identifiers, stems, or pairs of characters.
+/// Returns whether a row for `piece` with `context` has words that an earlier version of the index lacked: exact forms
+/// of identifiers, stems, pairs of characters, characters, emoji, or the parts of quantities.
 pub fn is_outdated(piece: &str, context: &str) -> bool {
     let mut added = String::new();
     push_exact_forms(&mut added, piece);
     push_words_of_language(&mut added, piece);
     let context = &context[..context.floor_char_boundary(CONTEXT_BYTES)];
     context.lines().for_each(|turn| push_words_of_language(&mut added, turn));
-    !added.is_empty()
+    let words = || [piece, context].into_iter().flat_map(|text| text.split(|c: char| !c.is_alphanumeric()));
+    !added.is_empty() || words().any(|word| words::quantity(word).is_some())
 }
 
 /// Returns `text` followed by the words that [`with_parts`] adds, and by the exact forms of its identifiers.
@@ -154,8 +157,8 @@ fn with_exact_forms(text: &str) -> String {
     with_parts(text) + &extra
 }
 
-/// Returns `text` followed by the parts of its camel-case identifiers and the joined forms of its hyphenated
-/// identifiers. If the text is not in English, its stems and pairs of characters are added too. So a search for
+/// Returns `text` followed by the parts of its camel-case identifiers and quantities, and the joined forms of its
+/// hyphenated identifiers. If the text is not in English, its stems and pairs of characters are added too. So a search for
 /// `client` finds `HttpClient`, and a search for `squeezeblank` finds `squeeze-blank`. Parts at punctuation need not be
 /// added, because FTS5 itself splits there.
 pub fn with_parts(text: &str) -> String {
@@ -185,8 +188,8 @@ fn push_exact_forms(extra: &mut String, text: &str) {
     });
 }
 
-/// Appends the stems of `text` if it is in another language than English, and its pairs of characters if it is in
-/// Chinese, Japanese or Korean.
+/// Appends the stems of `text` if it is in another language than English, its pairs of characters and its characters if
+/// it is in Chinese, Japanese or Korean, and its emoji.
 fn push_words_of_language(extra: &mut String, text: &str) {
     let most = extra.len() + SPLIT_BYTES;
     let language = Language::of(text);
@@ -202,6 +205,19 @@ fn push_words_of_language(extra: &mut String, text: &str) {
             push_pairs(extra, word);
         }
     }
+    let most = extra.len() + SPLIT_BYTES;
+    let mut added = HashSet::new();
+    let characters = words::characters(text).map(String::from);
+    let signs = words::signs(text).map(|sign| words::exact(sign.encode_utf8(&mut [0; 4])));
+    for word in characters.chain(signs) {
+        if extra.len() > most {
+            break;
+        }
+        if added.insert(word.clone()) {
+            extra.push(' ');
+            extra.push_str(&word);
+        }
+    }
 }
 
 /// Appends the pairs of characters of a word in Chinese, Japanese or Korean, and its parts in other scripts.
@@ -213,7 +229,8 @@ fn push_pairs(extra: &mut String, word: &str) {
                 extra.push(' ');
                 extra.push_str(part);
             }
-            Some(script) if is_single && script != Script::Han => {}
+            // A single character that is a word is added with the others.
+            Some(_) if is_single => {}
             Some(_) => {
                 for pair in words::pairs(part).take(SPLIT_BYTES / 8) {
                     extra.push(' ');
@@ -241,8 +258,12 @@ fn push_parts(extra: &mut String, text: &str) {
     }
 }
 
-/// Appends the parts of a camel-case identifier, if it has more than one part.
+/// Appends the parts of a camel-case identifier or a quantity, if it has more than one part.
 fn push_camel_parts(extra: &mut String, identifier: &str) {
+    if let Some((number, unit)) = words::quantity(identifier) {
+        extra.extend([" ", number, " ", unit]);
+        return;
+    }
     if identifier.len() > 64 || !identifier.is_ascii() {
         return;
     }
@@ -313,8 +334,10 @@ mod tests {
         let german = with_parts("Wir haben die Sicherungen verschlüsselt");
         let stem = Language::German.stem("sicherung").unwrap();
         assert!(german.contains(&format!(" {stem}")), "{german}");
-        assert_eq!(with_parts("argon2做哈希"), "argon2做哈希\n argon2 做哈 哈希");
+        assert_eq!(with_parts("argon2做哈希"), "argon2做哈希\n argon2 做哈 哈希 做 哈 希");
         assert_eq!(with_parts("PDFを読む"), "PDFを読む\n PDF 読");
+        assert_eq!(with_parts("at most 8MB"), "at most 8MB\n 8 MB");
+        assert_eq!(with_parts("🚢 twice 🚢"), format!("🚢 twice 🚢\n {}", words::exact("🚢")));
         assert!(is_outdated("NO_COLOR", "") && is_outdated("", "缓存") && !is_outdated("plain", "words"));
     }
 

@@ -50,6 +50,12 @@ pub fn scripts(text: &str) -> impl Iterator<Item = (Option<Script>, &str)> {
     })
 }
 
+/// Returns the characters of `text` that are words by themselves in Chinese or Korean, such as 书 (book) and 값 (value).
+/// Each is returned as often as the text contains it.
+pub fn characters(text: &str) -> impl Iterator<Item = char> {
+    text.chars().filter(|c| matches!(Script::of(*c), Some(Script::Han | Script::Hangul)))
+}
+
 /// Returns the pairs of neighbouring characters of `part`, or the whole part if it has fewer than three characters.
 pub fn pairs(part: &str) -> impl Iterator<Item = &str> {
     let starts: Vec<usize> = part.char_indices().map(|(at, _)| at).collect();
@@ -76,6 +82,7 @@ mod tests {
         assert_eq!(words("데이터베이스"), ["데이", "이터", "터베", "베이", "이스"]);
         assert_eq!(words("plain größe слово"), Vec::<&str>::new());
         assert_eq!(pairs("").count(), 0);
+        assert_eq!(characters("PDFを読む, 값").collect::<String>(), "読값");
         let parts: Vec<&str> = scripts("argon2做哈希").map(|(_, part)| part).collect();
         assert_eq!(parts, ["argon2", "做哈希"]);
     }

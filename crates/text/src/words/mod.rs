@@ -1,11 +1,12 @@
 //! The additional forms in which the text index stores words.
 //!
 //! The tokenizer of the index splits a text at punctuation, ignores case, and stems every word as if it were English.
-//! So three kinds of words are added to a text when it is indexed, and to a question when it is asked:
+//! So four kinds of words are added to a text when it is indexed, and to a question when it is asked:
 //!
 //! - the exact form of each identifier, as a hash ([`identifiers()`]);
 //! - the stem of each word of a text in another language than English ([`language`]);
-//! - pairs of characters of texts in Chinese, Japanese and Korean ([`bigrams`]).
+//! - pairs of characters of texts in Chinese, Japanese and Korean, and characters that are words ([`bigrams`]);
+//! - the hash of each emoji ([`signs()`]).
 //!
 //! Hashes and stems end with a character of the private use area, which the tokenizer treats as a letter. So these
 //! stems are never stemmed again, and no ordinary text contains them.
@@ -14,14 +15,18 @@ mod bigrams;
 mod code_names;
 mod identifiers;
 mod language;
+mod quantities;
 pub mod query;
+mod signs;
 
 use crate::tuning::EXACT_FACTOR;
 
-pub use bigrams::{Script, is_cjk, pairs, scripts};
+pub use bigrams::{Script, characters, is_cjk, pairs, scripts};
 pub use code_names::CodeNames;
 pub use identifiers::{exact, exact_forms, identifiers};
 pub use language::Language;
+pub use quantities::quantity;
+pub use signs::signs;
 
 /// The character at the end of a stem.
 const STEM: char = '\u{E000}';

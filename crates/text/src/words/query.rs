@@ -23,7 +23,7 @@ const CHINESE_STOPWORDS: &str = "的了吗呢吧啊么嘛们着这那哪谁什�
 /// A parsed query: the words and identifiers to look for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Question {
-    /// The words, as [`terms`] returns them, with their stems if the query is not in English.
+    /// The words, as [`terms`] returns them, with their stems if the query is not in English, and the emoji.
     pub terms: Vec<Term>,
     /// The identifiers that the index stores as several words. The index has each identifier in three forms: as a
     /// phrase, joined, and exactly as written.
@@ -35,7 +35,14 @@ pub struct Question {
 /// Parses `query`.
 pub fn read(query: &str) -> Question {
     let language = Language::of(query);
-    let terms = words_to_look_for(query, language).iter().map(|word| Term::stemmed(word, language)).collect();
+    let mut terms: Vec<Term> =
+        words_to_look_for(query, language).iter().map(|word| Term::stemmed(word, language)).collect();
+    for sign in words::signs(query) {
+        let term = Term::new(words::exact(sign.encode_utf8(&mut [0; 4])));
+        if terms.len() < MOST_TERMS && !terms.contains(&term) {
+            terms.push(term);
+        }
+    }
     let mut identifiers: Vec<Term> = phrases(query).into_iter().map(Term::new).collect();
     for identifier in words::identifiers(query).take(MOST_PHRASES) {
         let joined = joined(identifier).filter(|_| !words::is_compound(identifier));
@@ -145,8 +152,8 @@ fn identifiers(text: &str) -> impl Iterator<Item = &str> {
         .filter(|token| !token.is_empty())
 }
 
-/// Returns the words of `text` in lower case, with their weights. A camel-case identifier is returned as a whole,
-/// followed by its parts.
+/// Returns the words of `text` in lower case, with their weights. A camel-case identifier or a quantity is returned as
+/// a whole, followed by its parts.
 fn words(text: &str, language: Option<Language>) -> Vec<(String, Weight)> {
     let mut words = Vec::new();
     for token in identifiers(text) {
@@ -171,6 +178,8 @@ fn words(text: &str, language: Option<Language>) -> Vec<(String, Weight)> {
             if start > 0 {
                 words.push((word[start..].to_lowercase(), Weight::Full));
             }
+            let parts = words::quantity(word).into_iter().flat_map(|(number, unit)| [number, unit]);
+            words.extend(parts.map(|part| (part.to_lowercase(), Weight::Full)));
         }
     }
     words
@@ -263,6 +272,14 @@ mod tests {
         assert_eq!(terms("缓存的键是什么"), ["缓存", "键是"]);
         assert_eq!(terms("データベースの接続はなぜ？")[5..], ["接続"]);
         assert_eq!(terms("なぜ"), ["なぜ"]);
+    }
+
+    #[test]
+    fn a_quantity_comes_whole_and_in_parts_and_an_emoji_as_its_word_of_the_index() {
+        assert_eq!(terms("is 8MB too much"), ["8mb", "8", "mb", "much"]);
+        let ship = Term::new(words::exact("🚢"));
+        assert_eq!(read("🚢 🚢 ships").terms, [Term::new("ships"), ship]);
+        assert_eq!(read("⚠\u{fe0f}").terms, read("⚠").terms);
     }
 
     #[test]

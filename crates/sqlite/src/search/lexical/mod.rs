@@ -274,9 +274,18 @@ pub(crate) fn search(
 /// Returns the queries for `terms`.
 fn queries(terms: &[Term], vocabulary: &Vocabulary) -> Queries {
     let counted: Vec<Counted> = vocabulary.counts.iter().copied().zip(terms.iter().cloned()).collect();
-    match vocabulary.documents < LARGE_STORE {
-        _ if terms.is_empty() => Queries::default(),
-        true => Queries::of_any(&counted, vocabulary.documents),
-        false => Queries::of_rare(counted, vocabulary.documents),
+    let documents = vocabulary.documents;
+    let word = match counted.as_slice() {
+        [] => return Queries::default(),
+        [word] => Some(word.clone()),
+        _ => None,
+    };
+    let queries = match documents < LARGE_STORE {
+        true => Queries::of_any(&counted, documents),
+        false => Queries::of_rare(counted, documents),
+    };
+    match word {
+        Some(word) => queries.preferring_text(&word, documents),
+        None => queries,
     }
 }

@@ -12,6 +12,10 @@ const MOST_NUMBERED: usize = 64;
 /// The number of the first additional form of an identifier. This number is higher than the numbers of words.
 const FIRST_EXTRA: usize = MOST_WORDS + MOST_UNMET;
 
+/// The number of the word of a question of one word, where the own text of a document contains it. It is higher than
+/// the numbers of all words of such a question.
+const OWN_TEXT: usize = MOST_NUMBERED - 1;
+
 /// A word or phrase, preceded by the number of documents that contain it.
 pub(super) type Counted = (i64, Term);
 
@@ -53,6 +57,16 @@ impl Query {
         Query { text: texts.collect::<Vec<_>>().join(" OR "), weights: Some(weights), among: None }
     }
 
+    /// Returns the query, in which a document whose own text contains `term` counts twice. Otherwise a short document
+    /// with the term in its context could come before a long document with the term in its text.
+    fn preferring_text(self, (with, term): &Counted, documents: i64) -> Query {
+        let own = any(&[&(*with, term.clone())], documents);
+        let numbered = own.weights.into_iter().flatten().map(|(_, weight)| (OWN_TEXT, weight));
+        let weights = numbered.chain(self.weights.into_iter().flatten()).collect();
+        let text = format!("{{text}} : ({}) OR {}", own.text, self.text);
+        Query { text, weights: Some(weights), among: self.among }
+    }
+
     /// Returns the query restricted to `chunks`.
     pub(super) fn among(self, chunks: &[i64]) -> Query {
         let chunks: Vec<String> = chunks.iter().map(i64::to_string).collect();
@@ -84,6 +98,12 @@ impl Queries {
     pub(super) fn of_any(terms: &[Counted], documents: i64) -> Queries {
         let any = any(&terms.iter().take(MOST_NUMBERED).collect::<Vec<_>>(), documents);
         Queries { tiers: vec![any.clone()], loosest: any }
+    }
+
+    /// Returns the queries for a question of one word: they prefer documents whose own text contains the word.
+    pub(super) fn preferring_text(self, term: &Counted, documents: i64) -> Queries {
+        let preferring = |query: Query| query.preferring_text(term, documents);
+        Queries { tiers: self.tiers.into_iter().map(preferring).collect(), loosest: preferring(self.loosest) }
     }
 
     /// Returns the queries for a large corpus, which has `documents` documents. Each of `terms` comes with its
@@ -262,6 +282,16 @@ mod tests {
             (of(&["group", "message"]).text, of(&["a GroupMessage"]).text),
             ("w".into(), "{speaker header text context} : (w)".to_owned())
         );
+    }
+
+    #[test]
+    fn the_word_of_a_question_of_one_word_counts_twice_in_the_own_text() {
+        let term = (300, Term::new("w0"));
+        let queries = Queries::of_any(std::slice::from_ref(&term), 1000).preferring_text(&term, 1000);
+        let weight = rank::weight(1000, 300);
+        assert_eq!(queries.loosest.text, r#"{text} : ("w0") OR "w0""#);
+        assert_eq!(queries.loosest.weights, Some(vec![(OWN_TEXT, weight), (0, weight)]));
+        assert_eq!(queries.tiers, [queries.loosest]);
     }
 
     #[test]
