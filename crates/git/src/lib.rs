@@ -21,6 +21,7 @@
 
 mod ancestry;
 mod authors;
+mod blame;
 mod commit;
 mod details;
 mod diff;
@@ -43,6 +44,7 @@ pub mod testing;
 mod tests;
 
 pub use ancestry::Reach;
+pub use blame::{BlameQuery, Blamed, Origin};
 pub use commit::{Author, CommitDetail, Moment};
 pub use details::{CommitReader, Outcome};
 pub use diff::changes::{ChangeKind, Changes, FileChange, Lines, PatchId};
