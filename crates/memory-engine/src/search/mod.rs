@@ -5,6 +5,7 @@
 mod porter;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use self::porter::stems;
 use super::MemoryStore;
@@ -116,6 +117,9 @@ fn is_answer(memory: &Stored) -> bool {
         && memory.tokens > CHUNK_TOKENS as i64
 }
 
+/// The place of the text among the columns of a [`Row`].
+const TEXT: usize = 2;
+
 /// A row of the text index.
 struct Row {
     memory: MemoryKey,
@@ -130,8 +134,8 @@ impl Row {
         self.columns.iter().map(|(stems, _)| stems.len()).sum::<usize>() + 1
     }
 
-    /// Returns how often the row has the phrase, each time weighed by its column.
-    fn frequency(&self, phrase: &[String]) -> f64 {
+    /// Returns how often `columns` of the row have the phrase, each time weighed by its column.
+    fn frequency(&self, phrase: &[String], columns: Range<usize>) -> f64 {
         let in_column = |(stems, weight): &(Vec<String>, f64)| {
             let times = match phrase.is_empty() {
                 true => 0,
@@ -139,7 +143,7 @@ impl Row {
             };
             weight * times as f64
         };
-        self.columns.iter().map(in_column).sum()
+        self.columns[columns].iter().map(in_column).sum()
     }
 
     fn has(&self, stem: &String) -> bool {
@@ -189,16 +193,20 @@ fn best(
 /// Returns the BM25 score of a row; `None` if it has none of the terms. `average` is the average size of a row.
 fn score(row: &Row, terms: &[Term], vocabulary: &Vocabulary, average: f64) -> Option<f64> {
     let length = row.size() as f64 / average;
-    let of_term = |(term, with): (&Term, &i64)| {
+    let in_columns = |(term, with): (&Term, &i64), columns: Range<usize>| {
         // A text with a word usually has its stem too, so the first form that it has counts.
-        let frequency =
-            term.forms().iter().map(|form| row.frequency(&stems(form))).find(|frequency| *frequency > 0.0)?;
+        let frequencies = term.forms().iter().map(|form| row.frequency(&stems(form), columns.clone()));
+        let frequency = frequencies.into_iter().find(|frequency| *frequency > 0.0)?;
         let rarity = (vocabulary.documents as f64 - *with as f64 + 0.5) / (*with as f64 + 0.5);
         let weight = if rarity.ln() > 0.0 { rarity.ln() } else { LEAST_WEIGHT };
         let often = frequency * (BM25_K1 + 1.0) / (frequency + BM25_K1 * (1.0 - BM25_B + BM25_B * length));
         Some(term.factor() * weight * often)
     };
-    terms.iter().zip(&vocabulary.counts).take(MOST_WORDS).filter_map(of_term).reduce(|sum, more| sum + more)
+    // The only word of a query counts twice in the row's own text.
+    let own = terms.iter().zip(&vocabulary.counts).filter(|_| terms.len() == 1);
+    let own = own.filter_map(|term| in_columns(term, TEXT..TEXT + 1));
+    let all = terms.iter().zip(&vocabulary.counts).take(MOST_WORDS);
+    own.chain(all.filter_map(|term| in_columns(term, 0..4))).reduce(|sum, more| sum + more)
 }
 
 impl State {

@@ -15,7 +15,8 @@ pub trait Search: Send + Sync {
     ///
     /// Scope and filter are applied first. After that, the best chunks by words and the nearest chunks by vectors are
     /// chosen, in each group up to the limit of the query. English stemming and pruning of words happen here. Scores
-    /// are BM25, with the counts of this store or with the weights of the query. Nearness is an approximate cosine;
+    /// are BM25, with the counts of this store or with the weights of the query. The term of a query of one term counts
+    /// twice in a chunk's own text, as opposed to its context. Nearness is an approximate cosine;
     /// vectors of other spaces are ignored. Embeddings that other processes stored before this call began are included.
     /// The filter doesn't apply to the commits that the query names. The beginning of an id names a commit only if
     /// exactly one commit of the scope has this beginning.

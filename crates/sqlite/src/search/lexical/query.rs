@@ -59,7 +59,7 @@ impl Query {
 
     /// Returns the query, in which a document whose own text contains `term` counts twice. Otherwise a short document
     /// with the term in its context could come before a long document with the term in its text.
-    fn preferring_text(self, (with, term): &Counted, documents: i64) -> Query {
+    pub(super) fn preferring_text(self, (with, term): &Counted, documents: i64) -> Query {
         let own = any(&[&(*with, term.clone())], documents);
         let numbered = own.weights.into_iter().flatten().map(|(_, weight)| (OWN_TEXT, weight));
         let weights = numbered.chain(self.weights.into_iter().flatten()).collect();

@@ -27,8 +27,12 @@ pub(crate) fn lexical_as(
     let mut found: HashMap<ChunkKey, LexicalCandidate> = HashMap::new();
     for (place, term) in terms.iter().enumerate() {
         let text = format!("{{speaker header text context}} : ({})", any_form(term));
-        let weight = term.factor() * rank::weight(weights.documents, weights.counts[place]);
-        let words = Query { text, weights: Some(vec![(0, weight); term.forms().len()]), among: None };
+        let with = weights.counts[place];
+        let weight = term.factor() * rank::weight(weights.documents, with);
+        let mut words = Query { text, weights: Some(vec![(0, weight); term.forms().len()]), among: None };
+        if terms.len() == 1 {
+            words = words.preferring_text(&(with, term.clone()), weights.documents);
+        }
         let most = LARGE_STORE as usize;
         search(connection, &conditions, &words, most, &mut |candidate| {
             found
