@@ -229,6 +229,7 @@ macro_rules! promises {
                 linked_commits_are_listed_nearest_first: IgnoresLimit,
                 a_session_behind_a_commit_is_shown_as_of_its_time: ReordersResults,
                 changes_of_files_come_in_order_of_time: IgnoresRange,
+                changes_of_one_file_come_the_latest_first: IgnoresRange,
                 evidence_leaves_with_its_message: ForgetsNothing,
                 calls_that_commit_are_known_by_their_time: IgnoresRange,
                 the_first_evidence_is_known: LosesEvidence,

@@ -119,6 +119,25 @@ pub async fn changes_of_files_come_in_order_of_time(fixture: Fixture) {
     assert_eq!(rows[0].lines.len(), 2);
 }
 
+pub async fn changes_of_one_file_come_the_latest_first(fixture: Fixture) {
+    for (text, path, time) in [("a", "x.rs", 30), ("b", "x.rs", 10), ("c", "y.rs", 20), ("d", "x.rs", 90)] {
+        fixture.put(tool_call("s", text, write(path), time)).await;
+    }
+    let read = async |paths: &[&str], limit| {
+        let paths = paths.iter().map(|path| (*path).to_owned()).collect();
+        let rows = fixture.store.writes_of(&fixture.scope, paths, 30, limit).await.answered();
+        rows.iter().map(|row| (row.path.clone(), row.time)).collect::<Vec<_>>()
+    };
+    let found = |rows: &[(&str, Millis)]| -> Vec<(String, Millis)> {
+        rows.iter().map(|(path, time)| ((*path).to_owned(), *time)).collect()
+    };
+    assert_eq!(read(&["x.rs"], 9).await, found(&[("x.rs", 30), ("x.rs", 10)]));
+    assert_eq!(read(&["x.rs", "y.rs", "x.rs"], 1).await, found(&[("x.rs", 30), ("y.rs", 20)]));
+    assert_eq!(read(&["z.rs"], 9).await, []);
+    let rows = fixture.store.writes_of(&fixture.scope, vec!["y.rs".into()], 30, 1).await.answered();
+    assert_eq!(fixture.store.texts(&fixture.scope, vec![rows[0].memory]).await.answered()[0].1, "c");
+}
+
 pub async fn evidence_leaves_with_its_message(fixture: Fixture) {
     let call = fixture.put(tool_call("s", "a", write("a.rs"), 10)).await;
     fixture.put(tool_call("s", "b", committed("abc", 25), 20)).await;
@@ -268,6 +287,7 @@ pub async fn an_owner_has_no_commit_of_another(fixture: Fixture) {
     assert_eq!(store.commit_named(&stranger, "aaaa").await.answered(), None);
     assert!(store.sessions_behind(&stranger, commits[0]).await.answered().is_empty());
     assert!(store.file_writes(&stranger, 0, 99).await.answered().is_empty());
+    assert!(store.writes_of(&stranger, vec!["a.rs".into()], 99, 9).await.answered().is_empty());
     assert!(store.commit_graph(&stranger).await.answered().is_empty());
     // Another owner can't link, replace or summarise the commits, either.
     store.link_commits(&stranger, vec![(commits[0], Vec::new())]).await.answered();

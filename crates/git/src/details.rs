@@ -148,6 +148,17 @@ impl CommitReader<'_> {
         Ok(detail)
     }
 
+    /// Reads a commit without its changes.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the commit object is missing or damaged.
+    pub fn header(&mut self, sha: &Sha) -> Outcome {
+        let unreadable = |reason| Unreadable { sha: *sha, reason };
+        let raw = commit::read(&mut self.objects, sha, &mut self.buffer).map_err(unreadable)?;
+        Ok(raw.detail(*sha, &self.mailmap))
+    }
+
     /// Returns the lines that a commit changed, file by file, in about `most` bytes. Secrets are redacted, and deleted
     /// files are left out. The text is empty for merges, and if the commit can't be compared with its parent.
     ///

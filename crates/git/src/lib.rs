@@ -34,6 +34,7 @@ mod mailmap;
 mod objects;
 mod reflog;
 mod repository;
+mod revision;
 mod sha;
 mod trees;
 mod walk;

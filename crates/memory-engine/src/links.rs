@@ -1,7 +1,7 @@
 //! Commits, the sessions that led to them, and the evidence for that.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::MemoryStore;
 use super::state::{State, Stored};
@@ -194,6 +194,7 @@ impl MemoryStore {
             for (key, memory, session) in state.tool_calls(&scope.tenant) {
                 for ((time, path), change) in &memory.writes {
                     let row = WriteRow {
+                        memory: key,
                         session,
                         time: *time,
                         path: path.clone(),
@@ -206,6 +207,25 @@ impl MemoryStore {
             }
             Ok(rows.into_values().filter(|row| (from..=until).contains(&row.time)).collect())
         })
+    }
+
+    /// Does as [`ReadCommits::writes_of`](tiro_store::ReadCommits::writes_of).
+    pub(crate) async fn writes_of(
+        &self,
+        scope: &Scope,
+        paths: Vec<String>,
+        until: Millis,
+        limit: usize,
+    ) -> Result<Vec<WriteRow>> {
+        let mut all = self.file_writes(scope, Millis::MIN, until).await?;
+        all.sort_by(|a, b| (b.time, b.memory, &a.path).cmp(&(a.time, a.memory, &b.path)));
+        let mut counts: HashMap<String, usize> = HashMap::new();
+        all.retain(|row| {
+            let count = counts.entry(row.path.clone()).or_default();
+            *count += usize::from(paths.contains(&row.path));
+            paths.contains(&row.path) && *count <= limit
+        });
+        Ok(all)
     }
 
     /// Does as [`ReadCommits::commit_calls`](tiro_store::ReadCommits::commit_calls).

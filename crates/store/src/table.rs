@@ -73,6 +73,7 @@ macro_rules! methods {
                 replaced_commits() -> Vec<(MemoryKey, String)>;
                 first_evidence() -> Option<Millis>;
                 file_writes(from: Millis, until: Millis) -> Vec<WriteRow>;
+                writes_of(paths: Vec<String>, until: Millis, limit: usize) -> Vec<WriteRow>;
                 commit_calls(from: Millis, until: Millis) -> Vec<CallRow>;
                 commit_graph() -> Vec<GraphRow>;
                 commit_authors(before: Option<MemoryKey>, limit: usize) -> Vec<AuthorRow>;

@@ -144,6 +144,18 @@ impl BrokenStore {
         Ok(self.ordered(self.inner.file_writes(&self.scope(scope), from, until).await?))
     }
 
+    pub async fn writes_of(
+        &self,
+        scope: &Scope,
+        paths: Vec<String>,
+        until: Millis,
+        limit: usize,
+    ) -> Result<Vec<WriteRow>> {
+        let until = if self.is(Fault::IgnoresRange) { Millis::MAX } else { until };
+        let limit = self.limit(limit);
+        Ok(self.ordered(self.inner.writes_of(&self.scope(scope), paths, until, limit).await?))
+    }
+
     pub async fn commit_calls(&self, scope: &Scope, from: Millis, until: Millis) -> Result<Vec<CallRow>> {
         let (from, until) = self.range(from, until);
         Ok(self.ordered(self.inner.commit_calls(&self.scope(scope), from, until).await?))

@@ -184,6 +184,7 @@ async fn of_commits(fixture: &Fixture, scope: &Scope, asked: &Asked, reads: &mut
     add!(reads, store.replaced_commits(scope));
     add!(reads, store.first_evidence(scope));
     add!(reads, store.file_writes(scope, 0, 100 * HOUR));
+    add!(reads, store.writes_of(scope, vec!["a.rs".into()], 100 * HOUR, 10));
     add!(reads, store.commit_calls(scope, 0, 100 * HOUR));
     add!(reads, store.commit_graph(scope));
     add!(reads, store.commit_authors(scope, None, 10));

@@ -132,10 +132,10 @@ impl Repository {
                 return Err(Error::new(Kind::NotFound, message));
             }
         };
-        if text.is_binary {
+        let own = query.content.map(Text::of);
+        if own.as_ref().unwrap_or(&text).is_binary {
             return Err(Error::bad_input(format!("`{}` is binary: it has no lines", query.path)));
         }
-        let own = query.content.map(Text::of);
         let count = own.as_ref().map_or(text.count(), Text::count);
         let end = query.lines.end.min(count);
         let start = query.lines.start.min(end);

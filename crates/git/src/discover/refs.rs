@@ -110,7 +110,7 @@ pub(crate) fn head(location: &Location, packed: &Packed) -> Head {
 }
 
 /// Returns the object that the reference `name` finally leads to, or `None` if there is no such reference.
-fn resolve(location: &Location, kept: &Packed, name: &str) -> Result<Option<Sha>, String> {
+pub(crate) fn resolve(location: &Location, kept: &Packed, name: &str) -> Result<Option<Sha>, String> {
     let mut name = name.to_owned();
     for _ in 0..STEPS {
         match step(location, &name)? {
@@ -159,7 +159,7 @@ fn read(folder: &Folder, file: &str, name: &str, may_be_link: bool) -> Result<Op
 
 /// Returns whether `name` is a safe name of a reference: it begins with `refs/`, and no part of it leads to another
 /// folder (such as `..`) or contains control characters.
-fn is_name(name: &str) -> bool {
+pub(crate) fn is_name(name: &str) -> bool {
     let is_plain = |part: &str| {
         !part.is_empty() && !part.starts_with('.') && !part.ends_with(".lock") && !part.contains("..")
     };

@@ -1,11 +1,13 @@
 //! The evidence for links between commits and sessions: the files that tool calls changed, the commits that they made,
 //! and the times.
 
+use std::collections::BTreeSet;
+
 use rusqlite::{Connection, Row, params};
 
 use crate::SqliteStore;
 use crate::error::Result;
-use crate::keys::key;
+use crate::keys::{key, memory_key};
 use crate::write::record::commit_id;
 use tiro_base::error;
 use tiro_base::memory::{Draft, MemoryId, Millis};
@@ -140,22 +142,41 @@ impl SqliteStore {
     ) -> error::Result<Vec<WriteRow>> {
         self.read(scope, move |_, connection, scope| {
             let mut statement = connection.prepare_cached(
-                "SELECT m.session, w.time, w.path, w.worktree, w.branch, w.lines
+                "SELECT m.session, w.time, w.path, w.worktree, w.branch, w.lines, w.memory
                  FROM file_writes w INDEXED BY file_writes_by_time CROSS JOIN memories m ON m.seq = w.memory
                  WHERE w.time BETWEEN ?2 AND ?3 AND m.owner = ?1 AND m.session IS NOT NULL
                      AND m.tombstoned_at IS NULL ORDER BY w.time, w.memory, w.path",
             )?;
-            let rows = statement.query_map(params![scope.tenant.as_str(), from, until], |row| {
-                Ok(WriteRow {
-                    session: key(row, 0)?,
-                    time: row.get(1)?,
-                    path: row.get(2)?,
-                    worktree: row.get(3)?,
-                    branch: row.get(4)?,
-                    lines: hashes(row, 5)?,
-                })
-            })?;
+            let rows = statement.query_map(params![scope.tenant.as_str(), from, until], write_row)?;
             Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+
+    pub(crate) async fn writes_of(
+        &self,
+        scope: &Scope,
+        paths: Vec<String>,
+        until: Millis,
+        limit: usize,
+    ) -> error::Result<Vec<WriteRow>> {
+        self.read(scope, move |_, connection, scope| {
+            let mut statement = connection.prepare_cached(
+                "SELECT m.session, w.time, w.path, w.worktree, w.branch, w.lines, w.memory
+                 FROM file_writes w INDEXED BY file_writes_by_path CROSS JOIN memories m ON m.seq = w.memory
+                 WHERE w.path = ?2 AND w.time <= ?3 AND m.owner = ?1 AND m.session IS NOT NULL
+                     AND m.tombstoned_at IS NULL ORDER BY w.time DESC, w.memory DESC LIMIT ?4",
+            )?;
+            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+            let mut found: Vec<WriteRow> = Vec::new();
+            for path in paths.into_iter().collect::<BTreeSet<String>>() {
+                let values = params![scope.tenant.as_str(), path, until, limit];
+                for row in statement.query_map(values, write_row)? {
+                    found.push(row?);
+                }
+            }
+            found.sort_by(|a, b| (b.time, b.memory, &a.path).cmp(&(a.time, a.memory, &b.path)));
+            Ok(found)
         })
         .await
     }
@@ -186,6 +207,18 @@ impl SqliteStore {
         })
         .await
     }
+}
+
+fn write_row(row: &Row<'_>) -> rusqlite::Result<WriteRow> {
+    Ok(WriteRow {
+        session: key(row, 0)?,
+        time: row.get(1)?,
+        path: row.get(2)?,
+        worktree: row.get(3)?,
+        branch: row.get(4)?,
+        lines: hashes(row, 5)?,
+        memory: memory_key(row, 6)?,
+    })
 }
 
 fn hashes(row: &Row<'_>, column: usize) -> rusqlite::Result<Vec<u32>> {

@@ -89,6 +89,16 @@ pub trait ReadCommits: Send + Sync {
     /// time. Forgotten tool calls are left out.
     async fn file_writes(&self, scope: &Scope, from: Millis, until: Millis) -> Result<Vec<WriteRow>>;
 
+    /// Returns the changes of the files `paths` that tool calls of the owner's sessions made up to the time `until`, the
+    /// latest first. For each path, returns up to `limit` changes. Forgotten tool calls are left out.
+    async fn writes_of(
+        &self,
+        scope: &Scope,
+        paths: Vec<String>,
+        until: Millis,
+        limit: usize,
+    ) -> Result<Vec<WriteRow>>;
+
     /// Returns the tool calls of the owner's sessions that made a commit and began between `from` and `until`, in order
     /// of time. Forgotten tool calls are left out.
     async fn commit_calls(&self, scope: &Scope, from: Millis, until: Millis) -> Result<Vec<CallRow>>;

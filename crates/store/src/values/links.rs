@@ -29,6 +29,8 @@ pub type CommitLinks = (MemoryKey, Vec<(SessionKey, f64)>);
 /// A change of a file by a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriteRow {
+    /// The tool call that made the change.
+    pub memory: MemoryKey,
     /// The session.
     pub session: SessionKey,
     /// When the session changed it.
