@@ -22,7 +22,7 @@ use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use consult::chat;
-use memory::{add, backup, context, export, forget, mark, search, sessions, show, stash, summarize};
+use memory::{add, backup, context, export, forget, mark, search, sessions, show, stash, summarize, why};
 use operate::{bench, extract_text, gc, hook, index, serve, stats};
 use print::Out;
 use setup::{completions, demo, doctor, import, init, man, model, pause, projects, provider};
@@ -79,6 +79,8 @@ enum Command {
     Import(import::Args),
     /// Search the project's memory
     Search(search::Args),
+    /// Say why lines of a file are as they are
+    Why(why::Args),
     /// Ask a configured model about files of the project, in a thread that lasts
     Chat(chat::Args),
     /// Print the context that an agent gets to answer a question
@@ -230,6 +232,7 @@ fn run(cli: Cli, out: Out) -> Result<ExitCode> {
             Command::Init(args) => init::run(&engine, &caller, args, out).await,
             Command::Import(args) => import::run(&engine, &caller, args, out).await,
             Command::Search(args) => search::run(&engine, &caller, args, out).await,
+            Command::Why(args) => why::run(&engine, &caller, args, out).await,
             Command::Chat(args) => chat::run(&engine, &caller, args, out).await,
             Command::Context(args) => context::run(&engine, &caller, args, out).await,
             Command::Show(args) => show::run(&engine, &caller, args, out).await,

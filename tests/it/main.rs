@@ -27,6 +27,7 @@ mod documented;
 mod documents;
 mod embeds;
 mod encodings;
+mod explains;
 mod extracts;
 mod finds;
 mod flips;

@@ -294,7 +294,7 @@ fn the_list_of_tools_is_small() {
     let project = home.dir("project");
     let listed = home.serve_texts(&project).request("tools/list", json!({}));
     let tools = listed["result"]["tools"].as_array().unwrap();
-    assert_eq!(tools.len(), 15);
+    assert_eq!(tools.len(), 16);
     let costs = tools.iter().map(|tool| {
         let called = json!({"description": tool["description"], "inputSchema": tool["inputSchema"]});
         (tool["name"].to_string(), exact(&called.to_string()))

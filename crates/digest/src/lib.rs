@@ -2,6 +2,7 @@
 //!
 //! - [`statements`]: values that people state, and which later value replaces which earlier one
 //! - [`context`]: facts, segments, tiers and importance, from which a conversation's context is chosen
+//! - [`reasons`]: the sentences that say why something was changed
 //! - [`summarize`]: summaries by rules or by a model, and checks of the truth of a model's summary
 //!   ([`summarize::quality`])
 //! - [`tuning`]: the tuned numbers of these modules
@@ -13,6 +14,7 @@
 #![allow(rustdoc::private_intra_doc_links, reason = "the documentation is built with private items")]
 
 pub mod context;
+pub mod reasons;
 pub mod statements;
 pub mod summarize;
 pub mod tuning;

@@ -79,6 +79,11 @@ impl FilePath {
         FilePath { root: self.root, below: self.below.join(name) }
     }
 
+    /// Returns whether it is below the project's root.
+    pub(super) fn is_of_project(&self) -> bool {
+        self.root == 0
+    }
+
     /// Returns the folder that contains it. Returns `None` for a root.
     pub(super) fn parent(&self) -> Option<FilePath> {
         Some(FilePath { root: self.root, below: self.below.parent()?.to_owned() })

@@ -106,6 +106,18 @@ impl Roots {
         Ok(Image { media_type, bytes: plain(bytes) })
     }
 
+    /// Returns the path of the project's file at `path`, relative to the project's root, and its bytes, at most `most`.
+    pub fn own_file(&self, path: &str, most: u64) -> Result<(String, Vec<u8>), Refusal> {
+        let file = match self.resolve(path)? {
+            PathTarget::File(file) if file.is_of_project() => file,
+            PathTarget::File(_) => return Err(Refusal::Outside),
+            PathTarget::Folder(_) => return Err(Refusal::Folder),
+        };
+        let shown = self.shown(&file);
+        let found = FoundFile { path: String::new(), stat: Stat::default(), form: Form::Text, file };
+        Ok((shown, self.bytes(&found, most)?.bytes))
+    }
+
     /// Returns the bytes of a file, at most `most`.
     fn bytes(&self, found: &FoundFile, most: u64) -> Result<Bytes, Refusal> {
         for _ in 0..TRIES {

@@ -1,6 +1,6 @@
 //! The side with the user's files, in this process. It passes new content to the memory of a caller's project.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,23 +10,28 @@ use crate::caller::{Caller, WritingCaller};
 use crate::engine::Engine;
 use crate::project::{SeenProject, WritableProject};
 use crate::summaries::sessions as summaries;
-use tiro_base::error::Result;
+use tiro_base::error::{Error, Result, quoted};
 use tiro_base::file::path_of;
 use tiro_base::humanize::counted;
+use tiro_base::memory::Millis;
 use tiro_base::scope::ProjectId;
 use tiro_capture::clients::Client;
 use tiro_capture::follow::catch_up::{self, unfollowed};
-use tiro_capture::follow::link::WorkTrees;
+use tiro_capture::follow::link::{Span, WorkTrees, link_span};
 use tiro_capture::follow::sessions::Keep;
-use tiro_capture::follow::{commits, documents, graph, pointer, sessions};
+use tiro_capture::follow::{commits, documents, graph, line_origins, pointer, sessions};
 use tiro_capture::sources::{Sources, root_of};
-use tiro_intake::{Capture, ReadIntake, Standing, Subject};
+use tiro_files::{Refusal, Roots};
+use tiro_intake::{Capture, LineOrigins, LinesAsked, ReadIntake, Standing, Subject};
 use tiro_recall::store_intake::StoreIntake;
 use tiro_store::Store;
 
 /// The longest time that an import spends on summaries of the imported sessions. The idle server and `tiro index` make
 /// the remaining summaries.
 const SUMMARISING: Duration = Duration::from_secs(1);
+
+/// The largest file whose lines are explained, in bytes.
+const LARGEST_FILE: u64 = 16 << 20;
 
 /// The files of a caller who only reads.
 struct OwnFiles<'a> {
@@ -67,6 +72,47 @@ impl Capture for OwnFiles<'_> {
         let repository = project.sources(self.caller.machine(self.engine)).repository?;
         let head = tokio::task::spawn_blocking(move || repository.head().ok()?.commit);
         head.await.ok()?.map(|sha| sha.to_string())
+    }
+
+    async fn line_origins(&self, asked: LinesAsked) -> Result<LineOrigins> {
+        let (engine, caller) = (self.engine, self.caller);
+        let project = caller.project(engine).await?;
+        let own = [engine.config().data_dir.clone()];
+        let roots = Roots::new(&project.root, &[], &own)?.with_home(engine.config().home.clone());
+        let (path, content) = own_lines(&roots, &caller.directory()?, &project.root, &asked)?;
+        let sources = project.sources(caller.machine(engine));
+        let intake = project.read_intake(engine.clock());
+        line_origins::find((&sources, &intake), asked, path, content).await
+    }
+}
+
+/// Returns the path in the repository of the file whose lines are asked for, and its content. A relative path is read
+/// from `directory`, where the caller works, or else from the root of the work tree. The file may be gone if the version
+/// of a commit is meant.
+fn own_lines(
+    roots: &Roots,
+    directory: &Path,
+    root: &Path,
+    asked: &LinesAsked,
+) -> Result<(String, Option<Vec<u8>>)> {
+    let below = directory.join(&asked.path);
+    let place = below.to_str().filter(|_| below.exists()).unwrap_or(&asked.path);
+    match roots.own_file(place, LARGEST_FILE) {
+        Ok((path, content)) => Ok((path, Some(content))),
+        Err(Refusal::Missing) if asked.rev.is_some() => {
+            let below = below.strip_prefix(root).unwrap_or(Path::new(&asked.path));
+            Ok((below.to_string_lossy().replace('\\', "/").trim_start_matches("./").to_owned(), None))
+        }
+        Err(why) => {
+            let error = Error::bad_input(format!("`{}` {why}", quoted(&asked.path)));
+            Err(match (why, why.way_out()) {
+                (Refusal::Missing, _) => {
+                    error.hint("if it was renamed or deleted, name a commit that has it as `rev`")
+                }
+                (_, Some(way_out)) => error.hint(way_out),
+                (_, None) => error,
+            })
+        }
     }
 }
 
@@ -190,6 +236,23 @@ pub async fn import_sessions(
     }
     pointer::point(&sources, &intake).await?;
     Ok(imported)
+}
+
+/// Links the commits made around the sessions in `span`, the times of the first and the last message. `None` means that
+/// no session changed a file or made a commit.
+pub async fn link_sessions(
+    engine: &Engine,
+    caller: &WritingCaller,
+    project: &WritableProject,
+    span: Option<(Millis, Millis)>,
+) -> Result<()> {
+    let Some((from, until)) = span else { return Ok(()) };
+    let (sources, intake) = sides(engine, caller, project);
+    let mut worked = Span::default();
+    worked.widen(from);
+    worked.widen(until);
+    link_span((&sources, &intake), &WorkTrees::of(&sources), &worked, None).await?;
+    Ok(())
 }
 
 /// Searches the transcripts of `client` for the sessions of a project, as [`sessions::search`] does. The project was

@@ -2,6 +2,8 @@
 
 use async_trait::async_trait;
 
+use crate::lines::{LineOrigins, LinesAsked};
+use tiro_base::error::Result;
 use tiro_base::memory::{Group, Kind, Memory, Millis};
 use tiro_text::words::CodeNames;
 
@@ -20,6 +22,14 @@ pub trait Capture: Send + Sync {
 
     /// Returns the id of the commit that is checked out, on which the standings depend; `None` if there is none.
     async fn checked_out(&self) -> Option<String>;
+
+    /// Returns the origins of lines of a file.
+    ///
+    /// # Errors
+    ///
+    /// [`BadInput`](tiro_base::error::Kind::BadInput) if the path policy refuses the file, or if it has no such lines.
+    /// [`NotFound`](tiro_base::error::Kind::NotFound) if there is no repository, or no such file or commit.
+    async fn line_origins(&self, asked: LinesAsked) -> Result<LineOrigins>;
 }
 
 /// Whether the commit or file that a memory refers to is still as it was when the memory was made.

@@ -17,9 +17,11 @@
 
 mod capture;
 mod intake;
+mod lines;
 pub mod prepare;
 mod session;
 
 pub use self::capture::{Capture, Freshness, Gone, Standing, Subject};
 pub use self::intake::{Intake, Prompt, ReadIntake};
+pub use self::lines::{LineOrigin, LineOrigins, LineRun, LinesAsked, OriginCommit};
 pub use self::session::session_id;

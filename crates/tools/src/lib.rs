@@ -33,8 +33,8 @@ use self::consult::{chat, count_tokens, describe_session, reset_session};
 use self::context::{get_context_summary, get_relevant_snippets, retrieve_context, summarize_conversation};
 pub use self::memory::resources::{Resources, SessionEntry};
 use self::memory::{
-    expand_detail, forget_context, list_sessions, mark_important, save_messages, search_project_memory,
-    store_memory,
+    expand_detail, explain_lines, forget_context, list_sessions, mark_important, save_messages,
+    search_project_memory, store_memory,
 };
 use self::provider::configure_llm_provider;
 use self::stash::{merge_stashed_context, retrieve_stashed_context, stash_context};
@@ -48,6 +48,7 @@ pub fn offered(engine: &Arc<Engine>, caller: &Arc<WritingCaller>) -> Vec<Tool> {
     let mut table = vec![
         tool!(engine, caller, search_project_memory, Memory, READS),
         tool!(engine, caller, expand_detail, Memory, READS),
+        tool!(engine, caller, explain_lines, Memory, READS),
         tool!(engine, caller, save_messages, Memory, ADDS),
         tool!(engine, caller, store_memory, Memory, SETS),
         tool!(engine, caller, mark_important, Memory, SETS),

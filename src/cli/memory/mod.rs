@@ -11,3 +11,4 @@ pub mod sessions;
 pub mod show;
 pub mod stash;
 pub mod summarize;
+pub mod why;

@@ -27,6 +27,7 @@ const ROWS: &[&[&str]] = &[
         "remember",
         "import",
         "freshness",
+        "reasons",
         "sources",
         "retrieve",
         "context",

@@ -12,6 +12,7 @@ pub mod documents;
 pub mod graph;
 pub mod history;
 mod in_time;
+pub mod line_origins;
 pub mod link;
 mod pauses;
 pub mod pointer;

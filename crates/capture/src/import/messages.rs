@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 
 use super::clean::{self, Private};
 use super::entry::time;
+use super::evidence::WrittenFile;
 use super::fields::{Fields, scalar};
 use super::gist;
 use super::transcript::objects;
@@ -47,6 +48,18 @@ pub struct Said {
     pub id: Option<String>,
     /// The other program's name of the conversation.
     pub session: Option<String>,
+    /// The files that it changed, if it is a tool call. The paths are those of the machine on which it ran.
+    pub written: Vec<WrittenFile>,
+    /// The abbreviated ids of the commits that it made, as far as git printed them; `None` if it made none.
+    pub commits: Option<Vec<String>>,
+}
+
+impl Said {
+    /// Returns a message of which nothing more is known than its role and text.
+    pub fn new(role: Role, text: String) -> Said {
+        let (speaker, time, id, session) = (None, None, None, None);
+        Said { role, speaker, text, time, id, session, written: Vec::new(), commits: None }
+    }
 }
 
 /// Returns the messages in a line of JSON, and the reasons why parts of the line can't be read.
@@ -91,7 +104,7 @@ fn said(fields: &Fields<'_>) -> Result<Said, &'static str> {
     let either = |names: &[&str]| first(fields, names).or_else(|| first(&inner, names)).map(Cow::into_owned);
     let speaker = either(&SPEAKERS).filter(|name| self::role(name).is_none());
     let time = time(first(fields, &TIMES).or_else(|| first(&inner, &TIMES)));
-    Ok(Said { role, speaker, text, time, id: either(&IDS), session: either(&SESSIONS) })
+    Ok(Said { speaker, time, id: either(&IDS), session: either(&SESSIONS), ..Said::new(role, text) })
 }
 
 fn first<'a>(fields: &Fields<'a>, names: &[&str]) -> Option<Cow<'a, str>> {

@@ -10,6 +10,7 @@
 //! Nothing here uses a model. The words that announce a correction are listed for a few languages ([`cues`]).
 
 mod cues;
+pub mod own_words;
 pub mod replies;
 mod same;
 mod takes_back;

@@ -11,7 +11,7 @@ use tiro_text::blocks::{self, Block, Form, Kind, Sentence, blocks, first_error, 
 const ANNOUNCE: [&str; 5] = ["this", "these", "below", "following", "here"];
 
 /// Returns the sentences of the user in `message`, in order.
-pub(super) fn own_words(message: &str) -> Vec<Sentence> {
+pub fn own_words(message: &str) -> Vec<Sentence> {
     let pasted = pasted_from(message).unwrap_or(usize::MAX);
     let quoted = quotations(message);
     let mut own: Vec<Sentence> = Vec::new();
@@ -151,7 +151,7 @@ fn announces(text: &str) -> bool {
 const LEAST_WORDS: usize = 3;
 
 /// Returns whether a sentence is what a person writes, not a command, a path, a line of a log, or data.
-pub(super) fn is_prose(text: &str) -> bool {
+pub fn is_prose(text: &str) -> bool {
     let begins =
         text.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '"' | '“' | '`' | '@' | '¿' | '¡'));
     let is_word = |word: &str| {

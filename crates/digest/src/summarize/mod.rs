@@ -15,7 +15,6 @@ mod conclusions;
 mod exchanges;
 mod extract;
 mod model;
-mod own_words;
 mod quality;
 mod reading;
 mod specificity;

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::assisted::{is_assisted, is_step, last_part, retracts};
-use super::own_words::own_words;
 use super::word_keys::{self, words};
 use super::{Corrected, Source};
+use crate::statements::own_words::own_words;
 use crate::tuning::summaries;
 use tiro_base::memory::Role;
 use tiro_text::blocks::{self, Form, is_boilerplate};

@@ -2,6 +2,7 @@
 
 mod behind;
 pub mod expand_detail;
+pub mod explain_lines;
 pub mod forget_context;
 mod hits;
 pub mod linked;

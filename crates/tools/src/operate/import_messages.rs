@@ -6,21 +6,23 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
 use crate::common;
 use tiro_base::error::{Error, Result, quoted};
 use tiro_base::humanize::{self, counted};
-use tiro_base::memory::{Draft, Identity, Kind, LONGEST_TEXT, Millis, Provenance};
+use tiro_base::memory::{Draft, FileWrite, Identity, Kind, LONGEST_TEXT, Millis, Provenance, Work};
 use tiro_capture::clients::transcripts::{self, Line, Lines};
+use tiro_capture::import::evidence::WrittenFile;
 use tiro_capture::import::messages::{self, Said};
 use tiro_capture::import::specstory;
 use tiro_embed::Loaded;
 use tiro_files::{Budget, Limits, Roots};
 use tiro_host::caller::WritingCaller;
 use tiro_host::engine::Engine;
+use tiro_host::own_files;
 use tiro_host::project::{OpenProject, WritableProject};
 use tiro_host::summaries::sessions;
 use tiro_intake::session_id;
@@ -36,6 +38,9 @@ const LARGEST: u64 = 32 * 1024 * 1024;
 
 /// The longest time that an import spends on summaries.
 const SUMMARISING: Duration = Duration::from_secs(1);
+
+/// The longest time for listing the files of the repository.
+const LISTING: Duration = Duration::from_secs(5);
 
 /// The names with which sessions are listed.
 const SPECSTORY: &str = "specstory";
@@ -92,9 +97,11 @@ pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<
         Args::Files(paths) => of_files(engine, &paths, &mut output)?,
     };
     output.sessions = conversations.len();
+    let work = Worked::of(&project, &conversations).await;
     for conversation in conversations {
-        store(engine, &project, conversation, &mut output).await?;
+        store(engine, &project, conversation, &work, &mut output).await?;
     }
+    own_files::link_sessions(engine, caller, &project, work.span).await?;
     if output.imported > 0 {
         engine.wrote();
         sessions::work_off(engine, caller, SUMMARISING).await?;
@@ -211,11 +218,57 @@ fn stem(path: &Path) -> String {
     path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
+/// Where the work of the conversations belongs.
+struct Worked {
+    places: specstory::Places,
+    root: String,
+    /// The times of the first and the last conversation, if any of them changed a file or made a commit.
+    span: Option<(Millis, Millis)>,
+}
+
+impl Worked {
+    async fn of(project: &OpenProject, conversations: &[Conversation]) -> Worked {
+        let works = |said: &Said| !said.written.is_empty() || said.commits.is_some();
+        let working = conversations.iter().filter(|conversation| conversation.said.iter().any(works));
+        let times = working.flat_map(|conversation| {
+            conversation.said.iter().filter_map(|said| said.time).chain([conversation.began])
+        });
+        let (first, last) = (times.clone().min(), times.max());
+        let files = files(project).await;
+        let written = conversations.iter().flat_map(|conversation| &conversation.said);
+        let paths = written.flat_map(|said| &said.written).map(|written| written.path.as_str());
+        let root = project.root.to_string_lossy().into_owned();
+        Worked { places: specstory::Places::of(paths, files), root, span: first.zip(last) }
+    }
+
+    /// Returns what a tool call did. If it changed a file of another machine, its work tree is unknown.
+    fn work(&self, written: Vec<WrittenFile>, commits: Option<Vec<String>>) -> Work {
+        let writes = written.into_iter().filter_map(|written| {
+            let is_here = Path::new(&written.path).starts_with(&self.root);
+            let worktree = is_here.then(|| self.root.clone());
+            Some(FileWrite { path: self.places.relative(&written.path)?, worktree, lines: written.lines })
+        });
+        Work { writes: writes.collect(), commits, ..Work::default() }
+    }
+}
+
+/// Returns the files of the commit that is checked out, as far as they can be listed in time.
+async fn files(project: &OpenProject) -> BTreeSet<String> {
+    let Some(repository) = project.repository.clone() else { return BTreeSet::new() };
+    let listed = tokio::task::spawn_blocking(move || {
+        let head = repository.head().ok()?.commit?;
+        repository.files(&head, |_| true, Instant::now() + LISTING).ok()
+    });
+    let files = listed.await.ok().flatten().unwrap_or_default();
+    files.into_iter().map(|file| file.path).collect()
+}
+
 /// Stores the messages of a conversation.
 async fn store(
     engine: &Engine,
     project: &WritableProject,
     conversation: Conversation,
+    work: &Worked,
     output: &mut Output,
 ) -> Result<()> {
     let (store, scope, redactor) = (project.store.as_ref(), &project.scope, &project.redactor);
@@ -257,6 +310,7 @@ async fn store(
         draft.session = Some(session.clone());
         draft.role = Some(said.role);
         draft.speaker = said.speaker;
+        draft.work = work.work(said.written, said.commits);
         drafts.push(draft);
     }
     let (now, random) = (engine.now(), || engine.random());

@@ -50,9 +50,9 @@ fn a_caller_is_offered_the_tools_that_it_may_use_and_always_in_the_same_words() 
     };
     let (all, memory) = (Arc::new(one), Arc::new(other.with_toolsets("memory".parse().unwrap())));
     assert_eq!(listed(&all), listed(&all));
-    assert_eq!(listed(&all).len(), 15);
+    assert_eq!(listed(&all).len(), 16);
     let of_memory: Vec<String> = listed(&memory);
-    assert_eq!(of_memory.len(), 7);
+    assert_eq!(of_memory.len(), 8);
     assert!(of_memory.iter().all(|tool| listed(&all).contains(tool)));
 }
 

@@ -12,17 +12,20 @@ use crate::{Progress, Tool, offered};
 use tiro_base::memory::Kind;
 use tiro_base::scope::SessionId;
 use tiro_capture::spool::Reference;
+use tiro_git::testing::Fixture;
 use tiro_host::caller::WritingCaller;
 use tiro_host::config::Config;
 use tiro_host::engine::Engine;
 use tiro_host::idle::later;
 use tiro_host::summaries::messages;
+use tiro_intake::Capture;
 use tiro_sqlite::{SqliteFiles, SqliteStore};
 use tiro_store::Flavour;
 
 /// Tables of what a call that only reads may write: caches, counters, what contexts showed, and leases.
 const BESIDE: &[&str] = &[
     "context_cache",
+    "commit_graph",
     "counters",
     "measurements",
     "assemblies",
@@ -50,6 +53,10 @@ pub(super) async fn begun(folder: &Path, config: Option<&str>) -> (Arc<Engine>, 
     let project = folder.join("project");
     std::fs::create_dir(&project).unwrap();
     std::fs::write(project.join("press.txt"), "The press runs.\n").unwrap();
+    let git = Fixture::new();
+    for args in [&["init", "-q"][..], &["add", "-A"], &["commit", "-q", "-m", "Begin"]] {
+        git.git_in(&project, args, b"");
+    }
     settings.current_dir = Some(project);
     let caller = Arc::new(WritingCaller::of_process(&settings));
     let engine = Arc::new(Engine::new(settings.clone(), Arc::new(SqliteFiles::new(settings.data_dir))));
@@ -76,6 +83,7 @@ pub(super) async fn begun(folder: &Path, config: Option<&str>) -> (Arc<Engine>, 
     }
     let args = json!({"segment_ids": ["press#0-4"], "expires_in_days": 1e-9});
     stash_context::run(&engine, &caller, serde_json::from_value(args).unwrap()).await.unwrap();
+    caller.capture(&engine).catch_up().await;
     (engine, caller)
 }
 
@@ -111,6 +119,7 @@ async fn calls(engine: &Engine, caller: &WritingCaller) -> BTreeMap<&'static str
                 json!({"id": "press#9", "level": "standard", "focus": "quince"}),
             ],
         ),
+        ("explain_lines", vec![json!({"path": "press.txt"}), json!({"path": "press.txt:1", "rev": "HEAD"})]),
         ("list_sessions", vec![json!({})]),
         (
             "retrieve_context",

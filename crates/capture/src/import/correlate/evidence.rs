@@ -97,6 +97,8 @@ impl Evidence {
             let each = &self.commits[other];
             let is_elsewhere = match (&each.here, &change.worktree) {
                 (Some(here), Some(worktree)) => here.worktree != *worktree,
+                // The session ran on another machine, so anyone may be the author.
+                (_, None) => false,
                 _ => self.is_foreign(each),
             };
             // A merge contains only changes that its parents already contain.
@@ -176,10 +178,9 @@ impl Evidence {
         let commit = &self.commits[place];
         let is_foreign = self.is_foreign(commit);
         let mut by_file: HashMap<(SessionKey, &str), Vec<&Change>> = HashMap::new();
-        if !(is_foreign && commit.here.is_none()) {
-            for change in self.before(commit) {
-                by_file.entry((change.session, &change.path)).or_default().push(change);
-            }
+        let is_of_others = is_foreign && commit.here.is_none();
+        for change in self.before(commit).filter(|change| !is_of_others || change.worktree.is_none()) {
+            by_file.entry((change.session, &change.path)).or_default().push(change);
         }
         let Some(first) = by_file.values().flatten().map(|change| change.time).min() else {
             return HashMap::new();

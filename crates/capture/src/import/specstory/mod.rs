@@ -5,14 +5,19 @@
 //! Old versions also divide the steps of the assistant by lines `---`, and write `Read file: PATH` for a file that was
 //! read. Thoughts and the messages of sub-agents are left out.
 
+mod edits;
+
 use std::borrow::Cow;
 
 use super::clean::{self, Private};
+use super::evidence::{WrittenFile, commits};
 use super::fields::Fields;
 use super::gist::{self, dialogs, plans};
 use super::messages::Said;
 use tiro_base::memory::{Millis, Role};
 use tiro_base::times;
+
+pub use edits::Places;
 
 /// The number of bytes of a line that are searched for a date.
 const LONGEST_DATE: usize = 256;
@@ -152,15 +157,16 @@ fn message(role: Role, time: Option<Millis>, body: &str, into: &mut Session) {
     let mut private = Private::default();
     let body = clean::without(private.strip(body.into()), &["think"]);
     let Session { said, subagents, .. } = into;
-    let mut add = |role: Role, speaker: Option<String>, text: String| {
+    let mut add = |role: Role, speaker: Option<String>, text: String, work: Work| {
         let text = clean::readable(text.into()).trim().to_owned();
+        let (written, commits) = work;
         if !text.is_empty() {
-            said.push(Said { role, speaker, text, time, id: None, session: None });
+            said.push(Said { speaker, time, written, commits, ..Said::new(role, text) });
         }
     };
     let mut rest = body.as_ref();
     while let Some((before, call, after)) = (role == Role::Assistant).then(|| next_call(rest)).flatten() {
-        steps(before).into_iter().for_each(|(role, speaker, text)| add(role, speaker, text));
+        steps(before).into_iter().for_each(|(role, speaker, text)| add(role, speaker, text, Work::default()));
         let (summary, output) = summary(call);
         let name = attribute(call, "data-tool-name");
         let more = json(output, "Additional data:").and_then(|json| Fields::parse(json).ok());
@@ -175,14 +181,38 @@ fn message(role: Role, time: Option<Millis>, body: &str, into: &mut Session) {
             (None, Some(answered)) => answered,
             (None, None) => gist::excerpt(output.trim(), gist::EXCERPT),
         };
-        plan.into_iter().for_each(|plan| add(Role::Assistant, None, plan));
-        add(Role::Tool, name, format!("{summary}\n{output}"));
+        plan.into_iter().for_each(|plan| add(Role::Assistant, None, plan, Work::default()));
+        add(Role::Tool, name, format!("{summary}\n{output}"), work(call));
         rest = after;
     }
     match role {
-        Role::Assistant => steps(rest).into_iter().for_each(|(role, speaker, text)| add(role, speaker, text)),
-        _ => add(role, None, rest.trim().trim_end_matches("---").to_owned()),
+        Role::Assistant => steps(rest)
+            .into_iter()
+            .for_each(|(role, speaker, text)| add(role, speaker, text, Work::default())),
+        _ => add(role, None, rest.trim().trim_end_matches("---").to_owned(), Work::default()),
     }
+}
+
+/// The files that a call changed, and the ids of the commits that it made; `None` if it made no commit.
+type Work = (Vec<WrittenFile>, Option<Vec<String>>);
+
+/// The kinds of tools in the attribute `data-tool-type` that neither change files nor make commits.
+const READING: [&str; 3] = ["read", "search", "task"];
+
+/// Returns what a call changed.
+fn work(call: &str) -> Work {
+    let kind = attribute(call, "data-tool-type").unwrap_or_default();
+    if READING.contains(&kind.as_str()) {
+        return Work::default();
+    }
+    if kind == "shell" {
+        // The command is in the first fenced block, and its output in the second.
+        let commands =
+            call.split("```").nth(1).and_then(|block| block.split_once('\n')).map(|(_, command)| command);
+        let line = commands.or_else(|| call.split('`').nth(1)).unwrap_or_default();
+        return (Vec::new(), commits(line, call));
+    }
+    (edits::written(call), None)
 }
 
 /// Returns the steps of an assistant, each with its role and speaker: texts, and the files that were read. A line `---`

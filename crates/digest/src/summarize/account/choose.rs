@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::read::Account;
+use crate::statements::own_words::is_prose;
 use crate::summarize::Summary;
-use crate::summarize::own_words::is_prose;
 use crate::summarize::reading::roughly;
 use crate::tuning::summaries::AGAIN;
 

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeSet;
 
+use crate::statements::own_words::is_prose;
 use crate::summarize::Source;
 use crate::summarize::assisted::works;
 use crate::summarize::conclusions::{claims_effect, concludes, reports_change};
 use crate::summarize::exchanges::{Exchange, central, overlap};
-use crate::summarize::own_words::is_prose;
 use crate::summarize::reading::{Reading, Sentence, roughly};
 use crate::summarize::specificity::{is_preparation, names, specificity};
 use crate::summarize::talk::{name, quote};

@@ -1,0 +1,215 @@
+//! Finds the files that a tool call of an export changed, and the lines of the changes.
+//!
+//! Exports of Cursor and Codex show an edit as a diff, those of Copilot the old and the new text. Others name only the
+//! file.
+
+use std::collections::{BTreeSet, HashMap};
+
+use crate::import::evidence::WrittenFile;
+use tiro_git::line_hash;
+
+/// The maximum number of hashes that are kept of the changes of one file. The smallest hashes are kept.
+const MOST_LINES: usize = 64;
+
+/// The maximum number of changed files that are kept for one call.
+const MOST_FILES: usize = 64;
+
+/// The words before the path of an edited file. The path ends at the end of the line, or at the character given.
+const NAMED: [(&str, char); 6] = [
+    ("Edit file: ", '\n'),
+    ("**Update: `", '`'),
+    ("**Add: `", '`'),
+    ("**Create: `", '`'),
+    ("- filePath: `", '`'),
+    ("- file_path: `", '`'),
+];
+
+/// The labels of old and new texts, each with whether the text is new.
+const TEXTS: [(&str, bool); 5] = [
+    ("- newString:", true),
+    ("- oldString:", false),
+    ("- content:", true),
+    ("- new_string:", true),
+    ("- old_string:", false),
+];
+
+/// What the tool answers about a file that it changed.
+const UPDATED: (&str, [&str; 3]) = ("The file ", [" has been updated", " has been created", " was written"]);
+
+/// Returns the files that an edit changed. `call` is the text of the call's block.
+pub(super) fn written(call: &str) -> Vec<WrittenFile> {
+    let mut files: Vec<(String, BTreeSet<u32>)> = Vec::new();
+    let mut text: Option<bool> = None;
+    let mut fence: Option<(String, Form)> = None;
+    let mut early: BTreeSet<u32> = BTreeSet::new();
+    for line in call.lines() {
+        if let Some((open, form)) = &fence {
+            if line.trim_end() == open {
+                fence = None;
+                text = None;
+                continue;
+            }
+            let changed = match form {
+                Form::Diff => match line.as_bytes().first() {
+                    Some(b'+') => Some((true, &line[1..])),
+                    Some(b'-') => Some((false, &line[1..])),
+                    _ => None,
+                },
+                Form::Text(is_new) => Some((*is_new, line)),
+                Form::Other => None,
+            };
+            let hash = changed.and_then(|(is_new, line)| line_hash(is_new, &line.replace("&#96;", "`")));
+            match files.last_mut() {
+                Some((_, lines)) => lines.extend(hash),
+                None => early.extend(hash),
+            }
+            continue;
+        }
+        if line.starts_with("```") {
+            let marks = line.chars().take_while(|c| *c == '`').collect::<String>();
+            let form = match (&line[marks.len()..], text) {
+                ("diff", _) => Form::Diff,
+                (_, Some(is_new)) => Form::Text(is_new),
+                _ => Form::Other,
+            };
+            fence = Some((marks, form));
+            continue;
+        }
+        text = TEXTS.iter().find(|(label, _)| line.starts_with(label)).map(|(_, is_new)| *is_new).or(text);
+        let path = named(line).filter(|path| files.last().is_none_or(|(last, _)| last != path));
+        if let Some(path) = path.filter(|_| files.len() < MOST_FILES) {
+            files.push((path.to_owned(), std::mem::take(&mut early)));
+        }
+    }
+    if files.is_empty() {
+        files.extend(updated(call).map(|path| (path.to_owned(), BTreeSet::new())));
+    }
+    let written = |(path, lines): (String, BTreeSet<u32>)| WrittenFile {
+        path,
+        lines: lines.into_iter().take(MOST_LINES).collect(),
+    };
+    files.into_iter().map(written).collect()
+}
+
+/// What a fenced block has.
+enum Form {
+    Diff,
+    /// Old or new lines; `true` for new ones.
+    Text(bool),
+    Other,
+}
+
+/// Returns the path that a line of a call names.
+fn named(line: &str) -> Option<&str> {
+    NAMED.iter().find_map(|(words, end)| {
+        let (_, rest) = line.split_once(words)?;
+        let path = rest.split(*end).next()?.trim_end_matches("</summary>").trim();
+        (!path.is_empty() && path.len() < 1024).then_some(path)
+    })
+}
+
+fn updated(call: &str) -> Option<&str> {
+    let (words, ends) = UPDATED;
+    let (_, rest) = call.split_once(words)?;
+    let line = rest.lines().next()?;
+    ends.iter().find_map(|end| line.split_once(end)).map(|(path, _)| path.trim())
+}
+
+/// The paths of the files in the repository, by the paths that exports name. An export has the paths of the machine on
+/// which the session ran, such as `/Users/ada/work/crane/src/lib.rs`.
+pub struct Places {
+    files: BTreeSet<String>,
+    /// The roots of the repository on those machines.
+    roots: Vec<String>,
+}
+
+impl Places {
+    /// Finds the roots of the repository on the machines that `paths` are from. `files` are the files of the repository.
+    /// A root is what is left of paths if the longest end that is a file of the repository is removed.
+    pub fn of<'p>(paths: impl Iterator<Item = &'p str>, files: BTreeSet<String>) -> Places {
+        let mut counts: HashMap<&str, usize> = HashMap::new();
+        for path in paths.collect::<BTreeSet<&str>>() {
+            let ends = path.match_indices(['/', '\\']).map(|(at, _)| at);
+            let root = ends
+                .map(|at| &path[..at])
+                .find(|root| !root.is_empty() && files.contains(&path[root.len() + 1..].replace('\\', "/")));
+            if let Some(root) = root {
+                *counts.entry(root).or_default() += 1;
+            }
+        }
+        // One file may have the same end by chance, but not half as many as those of the real root.
+        let most = counts.values().copied().max().unwrap_or_default();
+        let likely = counts.into_iter().filter(|(_, count)| 2 * count >= most);
+        let mut roots: Vec<String> = likely.map(|(root, _)| root.to_owned()).collect();
+        roots.sort_by_key(|root| std::cmp::Reverse(root.len()));
+        Places { files, roots }
+    }
+
+    /// Returns the path in the repository; `None` if the path leads to another place.
+    pub fn relative(&self, path: &str) -> Option<String> {
+        let below =
+            self.roots.iter().find_map(|root| path.strip_prefix(root.as_str())?.strip_prefix(['/', '\\']));
+        let is_absolute = path.starts_with(['/', '\\', '~'])
+            || path.get(1..3).is_some_and(|drive| drive == ":\\" || drive == ":/");
+        let below = below.or_else(|| Some(path.trim_start_matches("./")).filter(|_| !is_absolute))?;
+        let below = below.replace('\\', "/");
+        let is_plain = below.split('/').all(|part| !part.is_empty() && part != "." && part != "..");
+        (is_plain && (!self.roots.is_empty() || self.files.contains(&below))).then_some(below)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hashes(lines: &[(bool, &str)]) -> Vec<u32> {
+        let hashes: BTreeSet<u32> =
+            lines.iter().filter_map(|(is_new, line)| line_hash(*is_new, line)).collect();
+        hashes.into_iter().collect()
+    }
+
+    #[test]
+    fn edits_are_read_as_diffs_as_texts_and_as_names() {
+        let cursor = "<summary>Tool use: **search_replace** • Edit file: /w/a.py</summary>\n\n**Chunk 1**\n\n```diff\n\
+            @@ -4,10 +4,11 @@\n  import subprocess\n+ import time&#96;s\n- from typing import List\n```\n\n**Chunk 2**\n```diff\n\
+            + another_line\n```\n";
+        let lines = [(true, "import time`s"), (false, "from typing import List"), (true, "another_line")];
+        assert_eq!(written(cursor), [WrittenFile { path: "/w/a.py".into(), lines: hashes(&lines) }]);
+        let copilot = "**Input:**\n\n- content:\n\n```\nnew_line_one\n```\n- filePath: `/w/b.ex`\n- newString:\n\n```\nnew_line_two\n```\n\n- oldString:\n\n\
+            ```\nold_line_one\n```\n- explanation: `x`\n";
+        let lines = [(true, "new_line_one"), (true, "new_line_two"), (false, "old_line_one")];
+        assert_eq!(written(copilot), [WrittenFile { path: "/w/b.ex".into(), lines: hashes(&lines) }]);
+        let codex = "**Update: `docs/a.plist`**\n\n```diff\n@@\n-  <string>one</string>\n```\n**Add: `b.md`**\n```diff\n+a new line\n```\n";
+        let files: Vec<_> = written(codex).into_iter().map(|file| (file.path, file.lines)).collect();
+        assert_eq!(
+            files,
+            [
+                ("docs/a.plist".to_owned(), hashes(&[(false, "<string>one</string>")])),
+                ("b.md".to_owned(), hashes(&[(true, "a new line")]))
+            ]
+        );
+        let claude = "```text\nThe file /w/c.go has been updated successfully.\n```";
+        assert_eq!(written(claude), [WrittenFile { path: "/w/c.go".into(), lines: Vec::new() }]);
+        assert_eq!(written("nothing\n```diff\n+ unnamed_line\n```"), []);
+    }
+
+    #[test]
+    fn the_root_of_another_machine_is_found_by_the_files_of_the_repository() {
+        let files = ["src/a.rs", "src/b.rs", "README.md"].map(str::to_owned).into();
+        let paths = [
+            "/Users/ada/crane/src/a.rs",
+            "/Users/ada/crane/src/b.rs",
+            "/Users/ada/crane/src/new.rs",
+            "/Users/ada/other/README.md",
+            "C:\\work\\crane\\src\\a.rs",
+            "src/a.rs",
+        ];
+        let places = Places::of(paths.into_iter(), files);
+        let found: Vec<_> = paths.iter().map(|path| places.relative(path)).collect();
+        let some = |path: &str| Some(path.to_owned());
+        assert_eq!(found[..3], [some("src/a.rs"), some("src/b.rs"), some("src/new.rs")]);
+        assert_eq!(found[5], some("src/a.rs"));
+        assert_eq!(places.relative("/etc/passwd"), None);
+        assert_eq!(places.relative("/Users/ada/crane/../x"), None);
+    }
+}

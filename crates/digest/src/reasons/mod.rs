@@ -1,0 +1,268 @@
+//! Finds the sentences that say why lines were written: in the conversation in which they were written, and in the
+//! message of their commit. The sentences are quoted whole.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use crate::statements::own_words::{is_prose, own_words};
+use crate::statements::replies::{accepts, confirms};
+use crate::statements::stems;
+use tiro_base::memory::Role;
+use tiro_text::blocks::{Form, Sentence, blocks, is_boilerplate, quotable};
+use tiro_text::words::query::terms;
+
+/// How many messages of the user are read, from the last one back. Arbitrary: a request is often followed by a few
+/// words such as "go on".
+const REQUESTS: usize = 4;
+
+/// A request of fewer stems than this says too little to be quoted alone. Arbitrary.
+const FEW_STEMS: usize = 2;
+
+/// A text of more bytes than this is not quoted whole: the limit of [`quotable`].
+const LONGEST_SENTENCE: usize = 500;
+
+/// How many bytes are quoted of a longer request. Arbitrary: three lines.
+const LONGEST_BEGINNING: usize = 300;
+
+/// Words that connect a sentence with its reason.
+const CONNECTIVES: [&str; 18] = [
+    "because",
+    "since",
+    "so that",
+    "so we",
+    "so it",
+    "to avoid",
+    "to prevent",
+    "to keep",
+    "to make sure",
+    "otherwise",
+    "in order to",
+    "instead of",
+    "rather than",
+    "due to",
+    "root cause",
+    "the problem is",
+    "the issue is",
+    "that's why",
+];
+
+/// A message before lines were written.
+#[derive(Clone, Copy, Debug)]
+pub struct Said<'a> {
+    /// Who said it.
+    pub role: Role,
+    /// The text.
+    pub text: &'a str,
+}
+
+/// What a quoted sentence is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The user asked for the change.
+    Asked,
+    /// The assistant proposed the change, and the user accepted it.
+    Accepted,
+    /// The assistant gave the reason right before it made the change.
+    Decided,
+}
+
+/// A sentence of a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Quote {
+    /// What it is.
+    pub part: Part,
+    /// The index of the message.
+    pub message: usize,
+    /// The bytes of the message from which the sentence was read.
+    pub range: Range<usize>,
+    /// The sentence, without markup.
+    pub text: String,
+}
+
+/// Returns the stems of the words in lines of code, in the names of their file, and in other texts about them.
+pub fn words_of(texts: &[&str]) -> BTreeSet<String> {
+    let words = texts.iter().flat_map(|text| text.lines()).flat_map(terms);
+    words.flat_map(|word| stems(&word)).collect()
+}
+
+/// Returns the sentences that say why lines were written: first what the user asked for or accepted, then the reason
+/// that the assistant gave. `messages` are those before the lines were written, in order, and `words` are the
+/// [words](words_of) of the lines. The result is empty if nothing says why.
+pub fn in_conversation(messages: &[Said<'_>], words: &BTreeSet<String>) -> Vec<Quote> {
+    let requests = (0..messages.len()).rev().filter(|place| messages[*place].role == Role::User);
+    let mut quotes = Vec::new();
+    let mut last = messages.len();
+    for request in requests.take(REQUESTS) {
+        let text = messages[request].text;
+        last = last.min(request);
+        if accepts(text) || confirms(text) {
+            let proposed = proposal(messages, request, words);
+            if proposed.is_some() {
+                quotes.extend(proposed);
+                break;
+            }
+        }
+        let asked = best(&own_words(text), words).map(|asked| (asked.range.clone(), asked.text.clone()));
+        if let Some((range, text)) = asked.or_else(|| beginning(text)) {
+            quotes.push(Quote { part: Part::Asked, message: request, range, text });
+            break;
+        }
+    }
+    let answers = (last..messages.len()).rev().filter(|place| messages[*place].role == Role::Assistant);
+    quotes.extend(answers.filter_map(|place| decision(messages[place].text, place, words)).next());
+    quotes
+}
+
+/// Returns whether a sentence has at least two of the [words](words_of) of some lines.
+pub fn is_about(sentence: &str, words: &BTreeSet<String>) -> bool {
+    stems(sentence).intersection(words).count() > 1
+}
+
+/// Returns the sentence of a commit's message that says why, after the subject.
+pub fn in_commit(message: &str) -> Option<Sentence> {
+    let (subject, body) = message.split_once('\n')?;
+    let start = subject.len() + 1;
+    let said =
+        quotable(body).into_iter().filter(|sentence| gives_reason(sentence) && is_prose(&sentence.text));
+    said.map(|sentence| Sentence {
+        range: start + sentence.range.start..start + sentence.range.end,
+        ..sentence
+    })
+    .next()
+}
+
+/// Returns the sentence of a request that is about the lines, or else the one that says most.
+fn best<'s>(own: &'s [Sentence], words: &BTreeSet<String>) -> Option<&'s Sentence> {
+    let rated = own.iter().enumerate().filter(|(_, sentence)| {
+        sentence.form != Form::Aside && is_prose(&sentence.text) && !is_boilerplate(&sentence.text)
+    });
+    let rated = rated.filter_map(|(place, sentence)| {
+        let stems = stems(&sentence.text);
+        let shared = stems.intersection(words).count();
+        let says = stems.len().min(12);
+        (says >= FEW_STEMS).then_some((
+            shared,
+            connects(&sentence.text),
+            says,
+            std::cmp::Reverse(place),
+            sentence,
+        ))
+    });
+    rated
+        .max_by_key(|(shared, connects, says, place, _)| (*shared, *connects, *says, *place))
+        .map(|rated| rated.4)
+}
+
+/// Returns the beginning of a request that is one long text without full stops.
+fn beginning(request: &str) -> Option<(Range<usize>, String)> {
+    let block = blocks(request).into_iter().find(|block| block.is_said() && is_prose(&block.text))?;
+    let text = block.text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let cut = &text[..text.floor_char_boundary(LONGEST_BEGINNING)];
+    let end = cut.rfind(' ').filter(|_| cut.len() < text.len() && text.len() > LONGEST_SENTENCE)?;
+    Some((block.range, format!("{} …", &cut[..end])))
+}
+
+/// Returns the sentence that the user accepted: one of the assistant's last message before the reply.
+fn proposal(messages: &[Said<'_>], reply: usize, words: &BTreeSet<String>) -> Option<Quote> {
+    let place = (0..reply).rev().find(|place| messages[*place].role != Role::Tool)?;
+    if messages[place].role != Role::Assistant {
+        return None;
+    }
+    let said: Vec<Sentence> = quotable(messages[place].text);
+    let about = |sentence: &&Sentence| is_about(&sentence.text, words);
+    let said: Vec<Sentence> = said.iter().filter(about).cloned().collect();
+    let Sentence { text, range, .. } = best(&said, words)?.clone();
+    Some(Quote { part: Part::Accepted, message: place, range, text })
+}
+
+/// Returns the last sentence of an answer that gives a reason and is about the lines.
+fn decision(answer: &str, message: usize, words: &BTreeSet<String>) -> Option<Quote> {
+    let said = quotable(answer).into_iter().rev();
+    let about = |sentence: &Sentence| is_about(&sentence.text, words);
+    let Sentence { text, range, .. } =
+        said.filter(|sentence| gives_reason(sentence) && is_prose(&sentence.text)).find(about)?;
+    Some(Quote { part: Part::Decided, message, range, text })
+}
+
+fn gives_reason(sentence: &Sentence) -> bool {
+    sentence.form == Form::Statement && connects(&sentence.text)
+}
+
+fn connects(text: &str) -> bool {
+    let lower = format!(" {} ", text.to_lowercase().replace('’', "'"));
+    CONNECTIVES.iter().any(|connective| lower.contains(&format!(" {connective} ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const USER: Role = Role::User;
+    const ASSISTANT: Role = Role::Assistant;
+
+    fn found(messages: &[(Role, &str)], lines: &str) -> Vec<(Part, usize, String)> {
+        let messages: Vec<Said<'_>> =
+            messages.iter().map(|(role, text)| Said { role: *role, text }).collect();
+        let quotes = in_conversation(&messages, &words_of(&[lines]));
+        quotes.into_iter().map(|quote| (quote.part, quote.message, quote.text)).collect()
+    }
+
+    #[test]
+    fn the_request_about_the_lines_and_the_reason_of_the_assistant_are_quoted() {
+        let lines = "let delay = retry_delay(attempt);\nsleep(delay);";
+        let messages = [
+            (
+                USER,
+                "Rename the crate. The API answers 429 if two workers retry at once, so wait longer each time.",
+            ),
+            (
+                ASSISTANT,
+                "I looked at the client. The retry delay is fixed because the attempt is not counted. Let me fix it.",
+            ),
+        ];
+        assert_eq!(
+            found(&messages, lines),
+            [
+                (
+                    Part::Asked,
+                    0,
+                    "The API answers 429 if two workers retry at once, so wait longer each time.".to_owned()
+                ),
+                (Part::Decided, 1, "The retry delay is fixed because the attempt is not counted.".to_owned()),
+            ]
+        );
+    }
+
+    #[test]
+    fn what_the_user_accepted_is_the_proposal_and_a_short_reply_leads_to_the_request_before() {
+        let lines = "const RETRIES: u32 = 5;";
+        let messages = [
+            (USER, "The upload fails on a slow network."),
+            (ASSISTANT, "I could raise the number of retries to five. Shall I?"),
+            (USER, "yes please"),
+        ];
+        assert_eq!(
+            found(&messages, "let mut upload = slow(network);"),
+            [(Part::Asked, 0, "The upload fails on a slow network.".to_owned())]
+        );
+        assert_eq!(
+            found(&messages, &format!("{lines} // number of retries")),
+            [(Part::Accepted, 1, "I could raise the number of retries to five.".to_owned())]
+        );
+        assert_eq!(found(&[(USER, "go on"), (ASSISTANT, "Done.")], lines), []);
+        let long = "raise the number of retries and then do this and that ".repeat(12);
+        let [(Part::Asked, 0, text)] = &found(&[(USER, &long)], lines)[..] else { panic!() };
+        assert!(text.len() <= LONGEST_BEGINNING + 4 && text.ends_with(" …"), "{text}");
+    }
+
+    #[test]
+    fn a_commit_says_why_only_after_its_subject_and_with_a_reason() {
+        let why = |message: &str| in_commit(message).map(|sentence| sentence.text);
+        assert_eq!(why("Retry longer because of 429"), None);
+        assert_eq!(why("Retry longer\n\nAdds a delay.\n\nSigned-off-by: A"), None);
+        let message = "Retry longer\n\nAdds a delay. Two workers got 429 because they retried at once.";
+        assert_eq!(why(message).unwrap(), "Two workers got 429 because they retried at once.");
+        let range = in_commit(message).unwrap().range;
+        assert_eq!(&message[range], "Two workers got 429 because they retried at once.");
+    }
+}

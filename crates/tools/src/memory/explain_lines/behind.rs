@@ -1,0 +1,252 @@
+//! Finds the conversations in which lines were written, and the sentences in them that say why.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use super::groups::Group;
+use super::page::{Explained, Other, Reason};
+use crate::common::beginning_in_bytes;
+use crate::memory::show;
+use tiro_base::error::Result;
+use tiro_base::filter::Filter;
+use tiro_base::memory::{Kind, Memory, MemoryKey, Millis, Role};
+use tiro_base::scope::SessionId;
+use tiro_base::times::minute;
+use tiro_digest::reasons::{self, Part, Quote, Said};
+use tiro_embed::Encoders;
+use tiro_host::project::OpenProject;
+use tiro_recall::retrieve::rank::{Weights, is_near};
+use tiro_recall::retrieve::{self, query};
+use tiro_store::{ReplacementQuery, WriteRow};
+
+/// How many changes of a file are compared with the lines. Arbitrary: a file that was changed more often has a year of
+/// work in it.
+const MOST_WRITES: usize = 5_000;
+
+/// How much later than its commit a change of a session that is not linked to the commit may be, in milliseconds. The
+/// time of a commit may be that of its first version.
+const AFTER_COMMIT: Millis = 60 * 60 * 1000;
+
+/// How many entries of a session are read before the call that wrote the lines. Arbitrary: an agent often makes dozens of
+/// calls after one request.
+const ENTRIES: usize = 250;
+
+/// How many other memories about the lines an answer names.
+const OTHERS: usize = 3;
+
+/// The maximum number of bytes of another memory that are shown. Arbitrary: about two lines.
+const LONGEST_OTHER: usize = 200;
+
+/// The maximum number of bytes that are shown of a session's title. Arbitrary: about half a line.
+const LONGEST_TITLE: usize = 60;
+
+/// The number of words by which other memories are searched. Arbitrary.
+const WORDS: usize = 12;
+
+/// Finds the sessions that led to the commits of `groups`, and the tool calls that wrote their lines. Returns the groups
+/// divided by these calls, in the order of their first lines.
+pub async fn with_writers(project: &OpenProject, mut groups: Vec<Group>, now: Millis) -> Result<Vec<Group>> {
+    let (store, scope) = (project.store.as_ref(), &project.scope);
+    for group in groups.iter_mut() {
+        if let Some(sha) = group.origin.commit() {
+            group.memory = store.commit_named(scope, sha).await?.map(|(key, _)| key);
+        }
+    }
+    let commits: Vec<MemoryKey> = groups.iter().filter_map(|group| group.memory).collect();
+    let links: HashMap<MemoryKey, _> = store.links_of(scope, commits).await?.into_iter().collect();
+    let paths: BTreeSet<String> = groups.iter().flat_map(|group| group.paths.clone()).collect();
+    let rows = store.writes_of(scope, paths.into_iter().collect(), now, MOST_WRITES).await?;
+    let mut divided: Vec<Group> = Vec::new();
+    for mut group in groups {
+        group.links = group.memory.and_then(|commit| links.get(&commit)).cloned().unwrap_or_default();
+        let is_of_link = |row: &WriteRow| group.links.iter().any(|(session, _)| *session == row.session);
+        group.has_recorded_lines = rows
+            .iter()
+            .any(|row| group.paths.contains(&row.path) && !row.lines.is_empty() && is_of_link(row));
+        let until = group.commit.as_ref().map_or(now, |commit| commit.time + AFTER_COMMIT);
+        divided.extend(group.by_writer(&rows, until));
+    }
+    divided.sort_by_key(|group| group.lines.first().map(|line| line.number));
+    Ok(divided)
+}
+
+/// Finds the reasons of the lines of `group`.
+pub async fn explain(project: &OpenProject, group: &Group) -> Result<Explained> {
+    let (store, scope) = (project.store.as_ref(), &project.scope);
+    let mut explained = Explained::of(group);
+    // If the lines of a session's changes are known and these are none of them, another request may have led to them.
+    let conversation = match &group.writer {
+        Some(writer) => before(project, writer.memory).await?,
+        None if group.links.len() == 1 && !group.has_recorded_lines => led_to(project, group).await?,
+        None => Conversation::default(),
+    };
+    let words = words(group);
+    let said: Vec<Said<'_>> = conversation
+        .messages
+        .iter()
+        .map(|memory| Said { role: memory.role.unwrap_or(Role::Assistant), text: &memory.text })
+        .collect();
+    let quotes = reasons::in_conversation(&said, &words);
+    // It is not known for which request such a session wrote the lines, so only a sentence about them counts.
+    let is_about = |quote: &Quote| group.writer.is_some() || reasons::is_about(&quote.text, &words);
+    let quotes: Vec<Quote> = quotes.into_iter().filter(is_about).collect();
+    let keys = quotes.iter().map(|quote| conversation.messages[quote.message].key).collect();
+    let replaced =
+        store.replacements(scope, ReplacementQuery { memories: keys, ..Default::default() }).await?;
+    for quote in quotes {
+        let memory = &conversation.messages[quote.message];
+        let by = replaced.superseded.iter().find(|replaced| {
+            let overlaps = |(start, end): (usize, usize)| start < quote.range.end && quote.range.start < end;
+            replaced.memory == memory.key && replaced.statement.is_none_or(overlaps)
+        });
+        explained.reasons.push(Reason {
+            part: name_of(quote.part),
+            text: quote.text,
+            speaker: memory.speaker.clone().or(memory.role.map(|role| role.as_str().to_owned())),
+            time: minute(memory.time),
+            open: open(memory),
+            superseded: by.map(|by| by.by.to_string()),
+        });
+    }
+    let reason = group.commit.as_ref().and_then(|commit| reasons::in_commit(&commit.message));
+    if let (Some(sentence), Some(commit)) = (reason, &group.commit) {
+        explained.reasons.push(Reason {
+            part: "committed",
+            text: sentence.text,
+            speaker: Some(commit.author.clone()),
+            time: minute(commit.time),
+            open: group.origin.commit().unwrap_or_default().to_owned(),
+            superseded: None,
+        });
+    }
+    explained.session = conversation.session.map(|session| session.to_string());
+    let title = conversation.title.as_deref().and_then(show::line);
+    explained.title = title.map(|title| beginning_in_bytes(&title, LONGEST_TITLE).into_owned());
+    Ok(explained)
+}
+
+/// Returns up to three other memories about the lines: those that have most of the words of the lines, and no group
+/// quotes.
+pub async fn others(project: &OpenProject, groups: &[Group], explained: &[Explained]) -> Result<Vec<Other>> {
+    let (store, scope) = (project.store.as_ref(), &project.scope);
+    let mut words: Vec<String> = Vec::new();
+    for line in groups.iter().flat_map(|group| &group.lines).map(|line| line.text.as_str()) {
+        let identifiers = tiro_text::words::identifiers(line).map(str::to_owned);
+        for word in identifiers {
+            if words.len() < WORDS
+                && word.chars().all(|c| c.is_alphanumeric() || "_-".contains(c))
+                && !words.contains(&word)
+            {
+                words.push(word);
+            }
+        }
+    }
+    if words.is_empty() {
+        return Ok(Vec::new());
+    }
+    let query = words.join(" ");
+    let kinds = vec![Kind::Message, Kind::Fact, Kind::Decision, Kind::Document];
+    let filter = Filter { kinds: Some(kinds), ..Filter::default() };
+    let places = [(store, scope)];
+    let found = retrieve::search(&places, &Encoders::default(), &query, &filter, &Weights::default()).await?;
+    let best = found.ranked.iter().take(4 * OTHERS).map(|hit| (hit.place.key, hit.chunk)).collect();
+    let shown = store.shown(scope, best).await?;
+    let texts: Vec<String> = shown.iter().map(|shown| shown.memory.text.clone()).collect();
+    let rarity = found.rarity.clone();
+    let shares = store.shares(scope, found.terms.clone(), rarity, texts).await?;
+    let quoted: HashSet<&str> =
+        explained.iter().flat_map(|group| &group.reasons).map(|reason| reason.open.as_str()).collect();
+    let mut others = Vec::new();
+    for (shown, share) in shown.iter().zip(shares) {
+        let memory = &shown.memory;
+        let open = open(memory);
+        let is_said = memory.role.is_none_or(|role| role != Role::Tool);
+        if !is_said || quoted.contains(open.as_str()) || !is_near(share, None) {
+            continue;
+        }
+        let piece = memory.text.get(shown.chunk.start..shown.chunk.end).unwrap_or_default();
+        let sentences = tiro_text::blocks::quotable(piece);
+        let terms: BTreeSet<String> = query::terms(&query).into_iter().collect();
+        let has = |text: &str| query::terms(text).iter().filter(|word| terms.contains(*word)).count();
+        let Some(sentence) = sentences.iter().max_by_key(|sentence| has(&sentence.text)) else { continue };
+        if has(&sentence.text) == 0 {
+            continue;
+        }
+        others.push(Other {
+            text: beginning_in_bytes(&sentence.text, LONGEST_OTHER).into_owned(),
+            kind: memory.kind.as_str(),
+            time: minute(memory.time),
+            open,
+        });
+        if others.len() == OTHERS {
+            break;
+        }
+    }
+    Ok(others)
+}
+
+/// What was said in a session before some lines were written.
+#[derive(Default)]
+struct Conversation {
+    session: Option<SessionId>,
+    title: Option<String>,
+    /// The messages of the user and the assistant, in order.
+    messages: Vec<Memory>,
+}
+
+/// Returns what was said before the tool call `call`.
+async fn before(project: &OpenProject, call: MemoryKey) -> Result<Conversation> {
+    let found = project.store.memories(&project.scope, vec![call]).await?.pop();
+    let place = found.and_then(|memory| Some((memory.session?, memory.ordinal?)));
+    let Some((session, ordinal)) = place else { return Ok(Conversation::default()) };
+    conversation(project, session, ordinal).await
+}
+
+/// Returns what was said in the likeliest session behind the commit of `group`, before the commit.
+async fn led_to(project: &OpenProject, group: &Group) -> Result<Conversation> {
+    let (Some(commit), Some(memory)) = (&group.commit, group.memory) else {
+        return Ok(Conversation::default());
+    };
+    let (store, scope) = (project.store.as_ref(), &project.scope);
+    let sessions =
+        store.sessions_behind(scope, memory).await?.into_iter().map(|(session, _)| session).take(1);
+    let rows = store.behind(scope, sessions.collect(), commit.time).await?;
+    match rows.into_iter().next() {
+        Some(row) => conversation(project, row.session, row.ordinal + 1).await,
+        None => Ok(Conversation::default()),
+    }
+}
+
+async fn conversation(project: &OpenProject, session: SessionId, ordinal: i64) -> Result<Conversation> {
+    let (store, scope) = (project.store.as_ref(), &project.scope);
+    let mut messages = store.surroundings(scope, &session, ordinal, ENTRIES, 0).await?;
+    messages.retain(|memory| {
+        let is_said = matches!(memory.role, Some(Role::User | Role::Assistant));
+        is_said && memory.ordinal.is_some_and(|at| at < ordinal) && !memory.is_damaged
+    });
+    let about = store.about_sessions(scope, vec![session.clone()]).await?.pop();
+    Ok(Conversation { session: Some(session), title: about.and_then(|about| about.title), messages })
+}
+
+/// Returns the words by which a sentence is known to be about the lines of `group`.
+fn words(group: &Group) -> BTreeSet<String> {
+    let subject = group.commit.as_ref().and_then(|commit| commit.message.lines().next()).unwrap_or_default();
+    let mut texts: Vec<&str> = group.paths.iter().map(String::as_str).collect();
+    texts.extend(group.lines.iter().map(|line| line.text.as_str()).chain([subject]));
+    reasons::words_of(&texts)
+}
+
+fn name_of(part: Part) -> &'static str {
+    match part {
+        Part::Asked => "asked",
+        Part::Accepted => "accepted",
+        Part::Decided => "decided",
+    }
+}
+
+/// Returns the argument that opens a memory.
+fn open(memory: &Memory) -> String {
+    match (&memory.session, memory.ordinal) {
+        (Some(session), Some(ordinal)) => format!("{session}#{ordinal}"),
+        _ => memory.id.to_string(),
+    }
+}

@@ -1,0 +1,305 @@
+//! Puts lines with one origin and one writer into groups. The functions are pure.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::ops::Range;
+
+use tiro_base::memory::{MemoryKey, Millis};
+use tiro_intake::{LineOrigin, LineOrigins, OriginCommit};
+use tiro_store::{SessionKey, WriteRow};
+
+/// How many tool calls are looked for that wrote lines of one commit. Arbitrary: the lines of further calls have no
+/// known writer.
+const MOST_WRITERS: usize = 12;
+
+/// A line that at least this many sessions wrote says nothing about who wrote it, as for links with commits.
+const MANY_WRITERS: usize = 3;
+
+/// How much older than its commit a change may be, if nothing else links its session to the commit, in milliseconds: a
+/// month, as for links with commits.
+const HORIZON: Millis = 30 * 24 * 60 * 60 * 1000;
+
+/// A line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// Its number, beginning with 1.
+    pub number: usize,
+    /// Its hash; `None` if it says too little.
+    pub hash: Option<u32>,
+    /// Its text, without a secret; empty in a long run of lines.
+    pub text: String,
+}
+
+/// A tool call that wrote lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Writer {
+    /// The tool call.
+    pub memory: MemoryKey,
+    /// Its session.
+    pub session: SessionKey,
+}
+
+/// Lines with one origin and one writer.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// The lines, in order.
+    pub lines: Vec<Line>,
+    /// Where they came from.
+    pub origin: LineOrigin,
+    /// The commit, if the origin has one that could be read.
+    pub commit: Option<OriginCommit>,
+    /// The paths that the file had.
+    pub paths: BTreeSet<String>,
+    /// The memory of the commit.
+    pub memory: Option<MemoryKey>,
+    /// The sessions that led to the commit, each with its confidence, the likeliest first.
+    pub links: Vec<(SessionKey, f64)>,
+    /// Whether the lines are known that one of these sessions wrote in the file.
+    pub has_recorded_lines: bool,
+    /// The tool call that wrote the lines.
+    pub writer: Option<Writer>,
+}
+
+impl Group {
+    /// The number of tokens that a group takes in an answer at least. Arbitrary: its lines, commit and author.
+    pub const LEAST_TOKENS: usize = 30;
+
+    /// Returns the texts of the lines.
+    pub fn text(&self) -> String {
+        self.lines.iter().map(|line| format!("{}\n", line.text)).collect()
+    }
+
+    /// Returns the runs of lines without a gap between them.
+    pub fn runs(&self) -> Vec<Range<usize>> {
+        let mut runs: Vec<Range<usize>> = Vec::new();
+        for line in &self.lines {
+            match runs.last_mut().filter(|run| run.end == line.number) {
+                Some(run) => run.end += 1,
+                None => runs.push(line.number..line.number + 1),
+            }
+        }
+        runs
+    }
+
+    /// Divides the group by the tool calls that wrote its lines. `rows` are the changes of the file. `until` is the time
+    /// at which the lines were there.
+    ///
+    /// The call that wrote the most lines gets them, then the one that wrote the most of the rest, and so on. A call of
+    /// a session that led to the commit comes before all others. Of equal calls, the earliest wins, because later ones
+    /// wrote the lines again. A line that says too little goes with the line before it. If nothing but its lines links
+    /// a session to the commit, it counts only with most of the lines.
+    pub fn by_writer(self, rows: &[WriteRow], until: Millis) -> Vec<Group> {
+        let rows: Vec<&WriteRow> = rows.iter().filter(|row| self.paths.contains(&row.path)).collect();
+        let common = common(&rows);
+        let mut left: HashSet<u32> = self.lines.iter().filter_map(|line| line.hash).collect();
+        let all = left.len();
+        let mut writers: Vec<(Writer, HashSet<u32>)> = Vec::new();
+        while writers.len() < MOST_WRITERS {
+            let rated = rows.iter().filter_map(|row| {
+                let is_linked = self.links.iter().any(|(session, _)| *session == row.session);
+                let own: HashSet<u32> = left
+                    .iter()
+                    .copied()
+                    .filter(|hash| {
+                        row.lines.binary_search(hash).is_ok() && (is_linked || !common.contains(hash))
+                    })
+                    .collect();
+                let is_near = (until - HORIZON..=until).contains(&row.time);
+                let is_enough = match (is_linked, self.origin.commit()) {
+                    (true, _) => !own.is_empty(),
+                    (false, None) => !own.is_empty() && row.time <= until,
+                    (false, Some(_)) => own.len() * 2 > all && is_near,
+                };
+                let rank = (is_linked, own.len(), Reverse((row.time, row.memory)));
+                is_enough.then_some((rank, Writer { memory: row.memory, session: row.session }, own))
+            });
+            let Some((_, writer, own)) = rated.max_by(|a, b| a.0.cmp(&b.0)) else { break };
+            left.retain(|hash| !own.contains(hash));
+            writers.push((writer, own));
+        }
+        self.divided(&writers)
+    }
+
+    fn divided(self, writers: &[(Writer, HashSet<u32>)]) -> Vec<Group> {
+        let place =
+            |line: &Line| line.hash.map(|hash| writers.iter().position(|(_, own)| own.contains(&hash)));
+        let mut groups: BTreeMap<Option<usize>, Group> = BTreeMap::new();
+        let mut last: Option<(usize, Option<usize>)> = None;
+        // A line that says too little goes with its neighbour: the line before it, or else the next that says enough.
+        let mut places: Vec<Option<Option<usize>>> = self.lines.iter().map(place).collect();
+        self.close_gaps(&mut places, writers);
+        for (at, line) in self.lines.iter().enumerate() {
+            let before = last.filter(|(number, _)| number + 1 == line.number).map(|(_, writer)| writer);
+            let next = || places[at..].iter().flatten().next().copied();
+            let writer = places[at].or(before).or_else(next).unwrap_or(None);
+            last = Some((line.number, writer));
+            let group = groups.entry(writer).or_insert_with(|| Group {
+                lines: Vec::new(),
+                writer: writer.map(|place| writers[place].0),
+                origin: self.origin.clone(),
+                commit: self.commit.clone(),
+                paths: self.paths.clone(),
+                memory: self.memory,
+                links: self.links.clone(),
+                has_recorded_lines: self.has_recorded_lines,
+            });
+            group.lines.push(line.clone());
+        }
+        groups.into_values().collect()
+    }
+}
+
+impl Group {
+    /// Gives lines without a writer to the call that wrote the lines before and after them in the same run, if its
+    /// session led to the commit. Of a long change, only a sample of the lines is recorded.
+    fn close_gaps(&self, places: &mut [Option<Option<usize>>], writers: &[(Writer, HashSet<u32>)]) {
+        let is_linked =
+            |place: usize| self.links.iter().any(|(session, _)| *session == writers[place].0.session);
+        let mut last: Option<(usize, usize)> = None;
+        for at in 0..places.len() {
+            if at > 0 && self.lines[at - 1].number + 1 != self.lines[at].number {
+                last = None;
+            }
+            let Some(Some(place)) = places[at] else { continue };
+            if let Some((from, _)) = last.filter(|(_, before)| *before == place && is_linked(place)) {
+                places[from + 1..at].fill(Some(Some(place)));
+            }
+            last = Some((at, place));
+        }
+    }
+}
+
+/// Returns the lines that many sessions wrote.
+fn common(rows: &[&WriteRow]) -> HashSet<u32> {
+    let mut writers: HashMap<u32, HashSet<SessionKey>> = HashMap::new();
+    for row in rows {
+        for hash in &row.lines {
+            writers.entry(*hash).or_default().insert(row.session);
+        }
+    }
+    writers.into_iter().filter(|(_, sessions)| sessions.len() >= MANY_WRITERS).map(|(hash, _)| hash).collect()
+}
+
+/// Returns the groups of lines by origin.
+pub fn of(origins: &LineOrigins) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    let mut places: BTreeMap<Option<&str>, usize> = BTreeMap::new();
+    for run in &origins.runs {
+        let sha = run.origin.commit();
+        // Lines without a commit are one group for each kind of origin.
+        let key = sha.or(Some(match run.origin {
+            LineOrigin::Uncommitted => "uncommitted",
+            _ => "unknown",
+        }));
+        let place = *places.entry(key).or_insert(groups.len());
+        if place == groups.len() {
+            groups.push(Group {
+                lines: Vec::new(),
+                origin: run.origin.clone(),
+                commit: sha.and_then(|sha| origins.commits.get(sha)).cloned(),
+                paths: BTreeSet::from([origins.path.clone()]),
+                memory: None,
+                links: Vec::new(),
+                has_recorded_lines: false,
+                writer: None,
+            });
+        }
+        let group = &mut groups[place];
+        group.paths.insert(run.path.clone());
+        let mut texts = run.text.lines();
+        for (number, hash) in run.lines.clone().zip(&run.hashes) {
+            let text = texts.next().unwrap_or_default().to_owned();
+            group.lines.push(Line { number, hash: *hash, text });
+        }
+    }
+    groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tiro_intake::LineRun;
+
+    fn run(lines: Range<usize>, origin: LineOrigin, hashes: &[u32]) -> LineRun {
+        let hashes = hashes.iter().map(|hash| Some(*hash).filter(|hash| *hash > 0)).collect();
+        LineRun { lines, origin, path: "old.rs".into(), text: "x\n".into(), hashes }
+    }
+
+    fn row(session: i64, time: Millis, lines: &[u32]) -> WriteRow {
+        let (memory, session) = (MemoryKey::from_store(time), SessionKey::from_store(session));
+        let path = "new.rs".to_owned();
+        WriteRow { memory, session, time, path, worktree: None, branch: None, lines: lines.to_vec() }
+    }
+
+    fn groups(runs: Vec<LineRun>) -> Vec<Group> {
+        of(&LineOrigins { path: "new.rs".into(), runs, ..LineOrigins::default() })
+    }
+
+    /// Returns the runs of lines of each group, such as `1..3 4..5`, and the key of its writer.
+    fn shown(groups: Vec<Group>) -> Vec<(String, Option<i64>)> {
+        let runs = |group: &Group| group.runs().iter().map(|run| format!("{run:?}")).collect::<Vec<_>>();
+        let writer = |group: &Group| group.writer.map(|writer| writer.memory.in_store());
+        groups.iter().map(|group| (runs(group).join(" "), writer(group))).collect()
+    }
+
+    fn commit() -> LineOrigin {
+        LineOrigin::Commit("a".into())
+    }
+
+    #[test]
+    fn lines_are_grouped_by_origin_and_then_by_writer() {
+        let bare = || LineOrigin::Uncommitted;
+        let runs = vec![
+            run(1..3, commit(), &[1, 0]),
+            run(3..4, bare(), &[2]),
+            run(4..5, commit(), &[3]),
+            run(5..8, bare(), &[4, 0, 5]),
+        ];
+        let mut groups = groups(runs);
+        assert_eq!(groups.len(), 2);
+        let rows = [row(7, 10, &[2]), row(8, 20, &[4, 5])];
+        let uncommitted = groups.remove(1);
+        assert_eq!(
+            shown(uncommitted.by_writer(&rows, 100)),
+            [("5..8".to_owned(), Some(20)), ("3..4".to_owned(), Some(10))]
+        );
+        assert_eq!(shown(groups.remove(0).by_writer(&rows, 100)), [("1..3 4..5".to_owned(), None)]);
+    }
+
+    #[test]
+    fn the_session_behind_the_commit_comes_first_and_of_equal_calls_the_first_one() {
+        let group = || groups(vec![run(1..4, commit(), &[1, 2, 3])]).remove(0);
+        let rows = [row(7, 10, &[1, 2]), row(8, 20, &[1, 2, 3]), row(7, 30, &[1, 2]), row(9, 5, &[9])];
+        assert_eq!(shown(group().by_writer(&rows, 100)), [("1..4".to_owned(), Some(20))]);
+        assert_eq!(
+            shown(group().by_writer(&rows, 15)),
+            [("3..4".to_owned(), None), ("1..3".to_owned(), Some(10))]
+        );
+        assert_eq!(shown(group().by_writer(&rows[..1], 10 + HORIZON + 1)), [("1..4".to_owned(), None)]);
+        let linked = Group { links: vec![(SessionKey::from_store(7), 0.9)], ..group() };
+        assert_eq!(
+            shown(linked.by_writer(&rows, 0)),
+            [("3..4".to_owned(), None), ("1..3".to_owned(), Some(10))]
+        );
+    }
+
+    #[test]
+    fn a_gap_within_the_lines_of_a_linked_call_is_closed() {
+        let group = groups(vec![run(1..6, commit(), &[1, 2, 3, 4, 5])]).remove(0);
+        let rows = [row(7, 10, &[1, 4])];
+        let linked = Group { links: vec![(SessionKey::from_store(7), 0.9)], ..group };
+        assert_eq!(
+            shown(linked.by_writer(&rows, 100)),
+            [("5..6".to_owned(), None), ("1..5".to_owned(), Some(10))]
+        );
+    }
+
+    /// A session that wrote one common line of a commit used to be shown as its reason.
+    #[test]
+    fn a_few_lines_or_a_line_of_many_sessions_link_no_session() {
+        let group = || groups(vec![run(1..4, commit(), &[1, 2, 3])]).remove(0);
+        assert_eq!(shown(group().by_writer(&[row(7, 10, &[1])], 100)), [("1..4".to_owned(), None)]);
+        let many = [row(7, 10, &[1, 2]), row(8, 11, &[1, 2]), row(9, 12, &[1, 2])];
+        assert_eq!(shown(group().by_writer(&many, 100)), [("1..4".to_owned(), None)]);
+    }
+}
