@@ -91,7 +91,6 @@ fn peeled(objects: &mut Handle, mut sha: Sha) -> Option<Sha> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::testing::Fixture;
 
     #[test]

@@ -9,9 +9,9 @@ use super::gist::{self, Arguments, Shape};
 use super::shell;
 use tiro_git::line_hash;
 
-/// The maximum number of hashes that are kept of a change. The smallest hashes are kept, so that the samples of two
-/// texts overlap as much as the texts do.
-const MOST_LINES: usize = 64;
+/// The maximum number of hashes that are kept of a change: 4 KB of them. The smallest hashes are kept, so that the samples
+/// of two texts overlap as much as the texts do.
+pub(super) const MOST_LINES: usize = 1024;
 
 /// The number of bytes at the beginning of a text that are split into lines and hashed. Arbitrary.
 const MOST_BYTES: usize = 1 << 20;

@@ -18,6 +18,10 @@ const REQUESTS: usize = 4;
 /// A request of fewer stems than this says too little to be quoted alone. Arbitrary.
 const FEW_STEMS: usize = 2;
 
+/// A request of fewer stems than this, none of which is in the lines, is not quoted if a request before it says more.
+/// Arbitrary.
+const FEW_STEMS_ALONE: usize = 5;
+
 /// A text of more bytes than this is not quoted whole: the limit of [`quotable`].
 const LONGEST_SENTENCE: usize = 500;
 
@@ -97,15 +101,22 @@ pub fn in_conversation(messages: &[Said<'_>], words: &BTreeSet<String>) -> Vec<Q
         last = last.min(request);
         if accepts(text) || confirms(text) {
             let proposed = proposal(messages, request, words);
-            if proposed.is_some() {
-                quotes.extend(proposed);
+            if let Some(proposed) = proposed {
+                quotes = vec![proposed];
                 break;
             }
         }
         let asked = best(&own_words(text), words).map(|asked| (asked.range.clone(), asked.text.clone()));
         if let Some((range, text)) = asked.or_else(|| beginning(text)) {
-            quotes.push(Quote { part: Part::Asked, message: request, range, text });
-            break;
+            let says_little = stems(&text).len() < FEW_STEMS_ALONE && shared(&text, words) == 0;
+            // "Carry on with the next steps" says nothing without the request before it.
+            let says = |quotes: &[Quote]| quotes.first().map_or(0, |quote| stems(&quote.text).len());
+            if !says_little || stems(&text).len() > says(&quotes) {
+                quotes = vec![Quote { part: Part::Asked, message: request, range, text }];
+            }
+            if !says_little {
+                break;
+            }
         }
     }
     let answers = (last..messages.len()).rev().filter(|place| messages[*place].role == Role::Assistant);
@@ -113,9 +124,22 @@ pub fn in_conversation(messages: &[Said<'_>], words: &BTreeSet<String>) -> Vec<Q
     quotes
 }
 
-/// Returns whether a sentence has at least two of the [words](words_of) of some lines.
-pub fn is_about(sentence: &str, words: &BTreeSet<String>) -> bool {
-    stems(sentence).intersection(words).count() > 1
+/// Returns the sentence of a user's request that has the most of the [words](words_of) of some lines, and at least
+/// `least`; of equal ones, the latest. Unlike [`in_conversation`], it looks at all requests.
+pub fn request_about(messages: &[Said<'_>], words: &BTreeSet<String>, least: usize) -> Option<Quote> {
+    let requests = messages.iter().enumerate().filter(|(_, said)| said.role == Role::User);
+    let rated = requests.filter_map(|(message, said)| {
+        let own = own_words(said.text);
+        let Sentence { text, range, .. } = best(&own, words)?.clone();
+        Some((shared(&text, words), Quote { part: Part::Asked, message, range, text }))
+    });
+    let about = rated.filter(|(shared, _)| *shared >= least);
+    about.max_by_key(|(shared, quote)| (*shared, quote.message)).map(|(_, quote)| quote)
+}
+
+/// Returns how many of the [words](words_of) of some lines a sentence has.
+pub fn shared(sentence: &str, words: &BTreeSet<String>) -> usize {
+    stems(sentence).intersection(words).count()
 }
 
 /// Returns the sentence of a commit's message that says why, after the subject.
@@ -169,7 +193,7 @@ fn proposal(messages: &[Said<'_>], reply: usize, words: &BTreeSet<String>) -> Op
         return None;
     }
     let said: Vec<Sentence> = quotable(messages[place].text);
-    let about = |sentence: &&Sentence| is_about(&sentence.text, words);
+    let about = |sentence: &&Sentence| shared(&sentence.text, words) > 1;
     let said: Vec<Sentence> = said.iter().filter(about).cloned().collect();
     let Sentence { text, range, .. } = best(&said, words)?.clone();
     Some(Quote { part: Part::Accepted, message: place, range, text })
@@ -178,7 +202,7 @@ fn proposal(messages: &[Said<'_>], reply: usize, words: &BTreeSet<String>) -> Op
 /// Returns the last sentence of an answer that gives a reason and is about the lines.
 fn decision(answer: &str, message: usize, words: &BTreeSet<String>) -> Option<Quote> {
     let said = quotable(answer).into_iter().rev();
-    let about = |sentence: &Sentence| is_about(&sentence.text, words);
+    let about = |sentence: &Sentence| shared(&sentence.text, words) > 1;
     let Sentence { text, range, .. } =
         said.filter(|sentence| gives_reason(sentence) && is_prose(&sentence.text)).find(about)?;
     Some(Quote { part: Part::Decided, message, range, text })
@@ -250,6 +274,9 @@ mod tests {
             [(Part::Accepted, 1, "I could raise the number of retries to five.".to_owned())]
         );
         assert_eq!(found(&[(USER, "go on"), (ASSISTANT, "Done.")], lines), []);
+        let next = [messages[0], (ASSISTANT, "Done."), (USER, "carry on with the steps")];
+        assert_eq!(found(&next, lines)[0].2, "The upload fails on a slow network.");
+        assert_eq!(found(&next[1..], lines)[0].2, "carry on with the steps");
         let long = "raise the number of retries and then do this and that ".repeat(12);
         let [(Part::Asked, 0, text)] = &found(&[(USER, &long)], lines)[..] else { panic!() };
         assert!(text.len() <= LONGEST_BEGINNING + 4 && text.ends_with(" …"), "{text}");

@@ -108,6 +108,9 @@ pub(super) fn run(repository: &Path, seed: u64, tiro: &Tiro, root: &Path) -> Res
         Goal::AtLeast(95.0),
     );
     report.detail = json!({"seed": seed, "wrong": wrong});
+    let sessions: HashMap<String, Vec<String>> =
+        truths.into_iter().map(|(sha, session)| (sha, vec![session])).collect();
+    super::why::measure(&mut server, &place.project, &sessions, seed, ("lines", &mut report))?;
     Ok(report)
 }
 

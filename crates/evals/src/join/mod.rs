@@ -16,14 +16,15 @@
 
 mod lines;
 mod script;
+mod why;
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use serde_json::json;
 
-use crate::calls::LONG;
+use crate::calls::{LONG, git};
 use crate::client::{Era, Place, Server, Tiro};
 use crate::stats::{Goal, Report};
 use script::Script;
@@ -167,13 +168,19 @@ pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
         script.work(WORKS[number % WORKS.len()])?;
     }
     let live = ask(&mut script.servers[0], &script.truths)?;
+    let sessions = sessions(&script.place.project, &script.truths)?;
 
     let later = Place { data_dir: root.join("later"), project: script.place.project.clone() };
     tiro.run(&later, &["import", "git"], LONG)?;
     tiro.run(&later, &["import", "claude-code"], LONG)?;
-    let later = ask(&mut tiro.serve(&later, Era::Session)?, &script.truths)?;
+    let mut server = tiro.serve(&later, Era::Session)?;
+    let later = ask(&mut server, &script.truths)?;
 
     let mut report = Report::default();
+    report.detail = json!({"seed": args.seed, "wrong_live": live.wrong, "wrong_later": later.wrong});
+    let project = script.place.project.clone();
+    why::measure(&mut script.servers[0], &project, &sessions, args.seed, ("lines, live", &mut report))?;
+    why::measure(&mut server, &project, &sessions, args.seed, ("lines, later", &mut report))?;
     report.add("sessions", script.sessions as f64, "");
     report.add("commits", script.truths.len() as f64, "");
     report.add("links that are right", live.all.right as f64, "");
@@ -193,8 +200,17 @@ pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
             report.add(format!("  {work:?}: recall"), percent(each.both, each.right), "%");
         }
     }
-    report.detail = json!({"seed": args.seed, "wrong_live": live.wrong, "wrong_later": later.wrong});
     Ok(report)
+}
+
+/// Returns the sessions that led to each commit, by its id. A subject that several commits have, because one of them was
+/// replaced, leads to the one that is checked out.
+fn sessions(project: &Path, truths: &[Truth]) -> Result<HashMap<String, Vec<String>>> {
+    let log = git(project, &["log", "--format=%H %s"])?;
+    let commits = log.lines().filter_map(|line| line.split_once(' '));
+    let of = |subject: &str| truths.iter().find(|truth| truth.subject == subject);
+    let known = commits.filter_map(|(sha, subject)| Some((sha.to_owned(), of(subject)?.sessions.clone())));
+    Ok(known.collect())
 }
 
 /// Asks for each commit and compares.

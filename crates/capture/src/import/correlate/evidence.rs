@@ -213,7 +213,7 @@ impl Evidence {
             let telling = own.map(|own| own.keys().filter(|hash| !self.is_common(hash, Some(own))).count());
             let mut weights = weights(rivals, telling.unwrap_or_default());
             for (held, weight) in rivals.iter().zip(&mut weights) {
-                if (is_foreign || commit.is_pulled) && held.shared.is_empty() {
+                if (is_foreign || commit.is_pulled) && held.shared.is_empty() && !held.is_of_anyone {
                     *weight = 0.0;
                 }
             }
@@ -259,7 +259,8 @@ impl Evidence {
             (Some(here), Some(worktree)) => here.worktree == *worktree,
             _ => true,
         };
-        let mut held = Held { path: path.to_owned(), is_elsewhere: true, ..Held::default() };
+        let is_of_anyone = changes.iter().all(|change| change.worktree.is_none());
+        let mut held = Held { path: path.to_owned(), is_elsewhere: true, is_of_anyone, ..Held::default() };
         for change in changes {
             held.last = change.time;
             let taken: Vec<usize> = self.between(change, place).collect();
@@ -359,6 +360,8 @@ fn common(changes: &[Change]) -> HashSet<u32> {
 struct Held {
     session: SessionKey,
     path: String,
+    /// Whether the changes were made on another machine, so that anyone may be the author of their commit.
+    is_of_anyone: bool,
     /// The confidence that the session's changes to the file give if their lines in the commit are not counted.
     by_file: f64,
     /// The lines that the session changed and that no ancestor of the commit already contains.

@@ -5,7 +5,7 @@
 //! commits, a line of the change counts only if this next commit left the line out. Lines that were reverted before the
 //! commit don't count. It is no evidence that a session was active at the time, or that it read the file. A commit by
 //! another author is linked to a session only if a call of this session made it, or if the session ran on another
-//! machine, whose user is not known, and the commit contains lines that it wrote.
+//! machine, whose user is not known.
 //!
 //! A line is no evidence if many sessions wrote it or the file contains it more than once. If several sessions wrote a
 //! line of the commit, the line counts for the session with the most lines in the commit.

@@ -5,11 +5,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::import::evidence::WrittenFile;
+use crate::import::evidence::{MOST_LINES, WrittenFile};
 use tiro_git::line_hash;
-
-/// The maximum number of hashes that are kept of the changes of one file. The smallest hashes are kept.
-const MOST_LINES: usize = 64;
 
 /// The maximum number of changed files that are kept for one call.
 const MOST_FILES: usize = 64;

@@ -12,11 +12,12 @@ use tiro_base::memory::{Kind, Memory, MemoryKey, Millis, Role};
 use tiro_base::scope::SessionId;
 use tiro_base::times::minute;
 use tiro_digest::reasons::{self, Part, Quote, Said};
+use tiro_digest::statements::own_words::is_prose;
 use tiro_embed::Encoders;
 use tiro_host::project::OpenProject;
 use tiro_recall::retrieve::rank::{Weights, is_near};
 use tiro_recall::retrieve::{self, query};
-use tiro_store::{ReplacementQuery, WriteRow};
+use tiro_store::{CallRow, ReplacementQuery};
 
 /// How many changes of a file are compared with the lines. Arbitrary: a file that was changed more often has a year of
 /// work in it.
@@ -29,6 +30,14 @@ const AFTER_COMMIT: Millis = 60 * 60 * 1000;
 /// How many entries of a session are read before the call that wrote the lines. Arbitrary: an agent often makes dozens of
 /// calls after one request.
 const ENTRIES: usize = 250;
+
+/// A session whose link to a commit is at least this sure may give the reason of lines that none of its recorded changes
+/// has, if no other session is linked to the commit. Set by hand: the links by printed ids and by lines are surer.
+const SURE: f64 = 0.9;
+
+/// A request of such a session has at least this many words of the lines, the name of the file, and the subject of the
+/// commit. Set by hand.
+const WORDS_OF_REQUEST: usize = 3;
 
 /// How many other memories about the lines an answer names.
 const OTHERS: usize = 3;
@@ -58,11 +67,9 @@ pub async fn with_writers(project: &OpenProject, mut groups: Vec<Group>, now: Mi
     let mut divided: Vec<Group> = Vec::new();
     for mut group in groups {
         group.links = group.memory.and_then(|commit| links.get(&commit)).cloned().unwrap_or_default();
-        let is_of_link = |row: &WriteRow| group.links.iter().any(|(session, _)| *session == row.session);
-        group.has_recorded_lines = rows
-            .iter()
-            .any(|row| group.paths.contains(&row.path) && !row.lines.is_empty() && is_of_link(row));
         let until = group.commit.as_ref().map_or(now, |commit| commit.time + AFTER_COMMIT);
+        group.find_changes(&rows, until);
+        group.is_own_commit = is_own_commit(project, &group).await?;
         divided.extend(group.by_writer(&rows, until));
     }
     divided.sort_by_key(|group| group.lines.first().map(|line| line.number));
@@ -73,22 +80,15 @@ pub async fn with_writers(project: &OpenProject, mut groups: Vec<Group>, now: Mi
 pub async fn explain(project: &OpenProject, group: &Group) -> Result<Explained> {
     let (store, scope) = (project.store.as_ref(), &project.scope);
     let mut explained = Explained::of(group);
-    // If the lines of a session's changes are known and these are none of them, another request may have led to them.
-    let conversation = match &group.writer {
-        Some(writer) => before(project, writer.memory).await?,
-        None if group.links.len() == 1 && !group.has_recorded_lines => led_to(project, group).await?,
-        None => Conversation::default(),
-    };
     let words = words(group);
-    let said: Vec<Said<'_>> = conversation
-        .messages
-        .iter()
-        .map(|memory| Said { role: memory.role.unwrap_or(Role::Assistant), text: &memory.text })
-        .collect();
-    let quotes = reasons::in_conversation(&said, &words);
-    // It is not known for which request such a session wrote the lines, so only a sentence about them counts.
-    let is_about = |quote: &Quote| group.writer.is_some() || reasons::is_about(&quote.text, &words);
-    let quotes: Vec<Quote> = quotes.into_iter().filter(is_about).collect();
+    let (conversation, quotes) = match &group.writer {
+        Some(writer) => {
+            let conversation = before(project, writer.memory).await?;
+            let quotes = conversation.quotes(&words);
+            (conversation, quotes)
+        }
+        None => likely(project, group, &words).await?,
+    };
     let keys = quotes.iter().map(|quote| conversation.messages[quote.message].key).collect();
     let replaced =
         store.replacements(scope, ReplacementQuery { memories: keys, ..Default::default() }).await?;
@@ -124,8 +124,8 @@ pub async fn explain(project: &OpenProject, group: &Group) -> Result<Explained> 
     Ok(explained)
 }
 
-/// Returns up to three other memories about the lines: those that have most of the words of the lines, and no group
-/// quotes.
+/// Returns up to three other memories about the lines: notes and messages of a person that have most of the words of the
+/// lines, and that no group quotes.
 pub async fn others(project: &OpenProject, groups: &[Group], explained: &[Explained]) -> Result<Vec<Other>> {
     let (store, scope) = (project.store.as_ref(), &project.scope);
     let mut words: Vec<String> = Vec::new();
@@ -159,7 +159,7 @@ pub async fn others(project: &OpenProject, groups: &[Group], explained: &[Explai
     for (shown, share) in shown.iter().zip(shares) {
         let memory = &shown.memory;
         let open = open(memory);
-        let is_said = memory.role.is_none_or(|role| role != Role::Tool);
+        let is_said = memory.role.is_none_or(|role| role == Role::User);
         if !is_said || quoted.contains(open.as_str()) || !is_near(share, None) {
             continue;
         }
@@ -167,7 +167,8 @@ pub async fn others(project: &OpenProject, groups: &[Group], explained: &[Explai
         let sentences = tiro_text::blocks::quotable(piece);
         let terms: BTreeSet<String> = query::terms(&query).into_iter().collect();
         let has = |text: &str| query::terms(text).iter().filter(|word| terms.contains(*word)).count();
-        let Some(sentence) = sentences.iter().max_by_key(|sentence| has(&sentence.text)) else { continue };
+        let prose = sentences.iter().filter(|sentence| is_prose(&sentence.text));
+        let Some(sentence) = prose.max_by_key(|sentence| has(&sentence.text)) else { continue };
         if has(&sentence.text) == 0 {
             continue;
         }
@@ -193,6 +194,21 @@ struct Conversation {
     messages: Vec<Memory>,
 }
 
+impl Conversation {
+    /// Returns the sentences that say why lines with these words were written.
+    fn quotes(&self, words: &BTreeSet<String>) -> Vec<Quote> {
+        reasons::in_conversation(&self.said(), words)
+    }
+
+    fn said(&self) -> Vec<Said<'_>> {
+        let said = |memory| -> Said<'_> {
+            let memory: &Memory = memory;
+            Said { role: memory.role.unwrap_or(Role::Assistant), text: &memory.text }
+        };
+        self.messages.iter().map(said).collect()
+    }
+}
+
 /// Returns what was said before the tool call `call`.
 async fn before(project: &OpenProject, call: MemoryKey) -> Result<Conversation> {
     let found = project.store.memories(&project.scope, vec![call]).await?.pop();
@@ -201,7 +217,53 @@ async fn before(project: &OpenProject, call: MemoryKey) -> Result<Conversation> 
     conversation(project, session, ordinal).await
 }
 
-/// Returns what was said in the likeliest session behind the commit of `group`, before the commit.
+/// Returns the likeliest session behind the commit of `group`, and what was said about the lines if no call is known that
+/// wrote them.
+///
+/// If the session changed the file for several requests, only a request about the lines counts. If none of its changes of
+/// the file is recorded, a request must have several words of the lines.
+async fn likely(
+    project: &OpenProject,
+    group: &Group,
+    words: &BTreeSet<String>,
+) -> Result<(Conversation, Vec<Quote>)> {
+    let mut found: Vec<(usize, Conversation, Vec<Quote>)> = Vec::new();
+    for change in &group.changes {
+        let conversation = before(project, change.memory).await?;
+        let quotes = conversation.quotes(words);
+        let Some(first) = quotes.first() else { continue };
+        let key = conversation.messages[first.message].key;
+        let is_new = !found.iter().any(|(_, other, quotes)| other.messages[quotes[0].message].key == key);
+        if is_new {
+            found.push((reasons::shared(&first.text, words), conversation, quotes));
+        }
+    }
+    let is_only = found.len() == 1;
+    let best = found.into_iter().rev().max_by_key(|(shared, ..)| *shared);
+    if let Some((_, conversation, quotes)) = best.filter(|(shared, ..)| is_only || *shared > 1) {
+        return Ok((conversation, quotes));
+    }
+    let conversation = led_to(project, group).await?;
+    let is_sure = group.is_own_commit || matches!(group.links[..], [(_, confidence)] if confidence >= SURE);
+    let request = reasons::request_about(&conversation.said(), words, WORDS_OF_REQUEST);
+    let quotes = request.into_iter().filter(|_| is_sure).collect();
+    Ok((conversation, quotes))
+}
+
+/// Returns whether a call of the likeliest session printed the id of the group's commit.
+async fn is_own_commit(project: &OpenProject, group: &Group) -> Result<bool> {
+    let (Some(commit), Some((session, _)), Some(sha)) =
+        (&group.commit, group.links.first(), group.origin.commit())
+    else {
+        return Ok(false);
+    };
+    let (from, until) = (commit.time - AFTER_COMMIT, commit.time + AFTER_COMMIT);
+    let calls = project.store.commit_calls(&project.scope, from, until).await?;
+    let made = |call: &CallRow| !call.sha.is_empty() && sha.starts_with(&call.sha);
+    Ok(calls.iter().any(|call| call.session == *session && made(call)))
+}
+
+/// Returns the likeliest session behind the commit of `group`, with what was said before the commit.
 async fn led_to(project: &OpenProject, group: &Group) -> Result<Conversation> {
     let (Some(commit), Some(memory)) = (&group.commit, group.memory) else {
         return Ok(Conversation::default());

@@ -15,6 +15,13 @@ const MOST_WRITERS: usize = 12;
 /// A line that at least this many sessions wrote says nothing about who wrote it, as for links with commits.
 const MANY_WRITERS: usize = 3;
 
+/// The numbers of lines of a change of which only a sample is recorded: that of an earlier version, and that of this one.
+const SAMPLES: [usize; 2] = [64, 1024];
+
+/// If nothing but its lines links a session to the commit, it wrote at least this many of them. Arbitrary: fewer lines
+/// may be equal by chance.
+const MOST_LIKELY: usize = 3;
+
 /// How much older than its commit a change may be, if nothing else links its session to the commit, in milliseconds: a
 /// month, as for links with commits.
 const HORIZON: Millis = 30 * 24 * 60 * 60 * 1000;
@@ -54,8 +61,11 @@ pub struct Group {
     pub memory: Option<MemoryKey>,
     /// The sessions that led to the commit, each with its confidence, the likeliest first.
     pub links: Vec<(SessionKey, f64)>,
-    /// Whether the lines are known that one of these sessions wrote in the file.
-    pub has_recorded_lines: bool,
+    /// The calls of these sessions that changed the file in the month before, but of whose lines none or only a sample is
+    /// known; the latest first.
+    pub changes: Vec<Writer>,
+    /// Whether a call of the likeliest session made the commit.
+    pub is_own_commit: bool,
     /// The tool call that wrote the lines.
     pub writer: Option<Writer>,
 }
@@ -108,7 +118,7 @@ impl Group {
                 let is_enough = match (is_linked, self.origin.commit()) {
                     (true, _) => !own.is_empty(),
                     (false, None) => !own.is_empty() && row.time <= until,
-                    (false, Some(_)) => own.len() * 2 > all && is_near,
+                    (false, Some(_)) => own.len() >= MOST_LIKELY && own.len() * 2 > all && is_near,
                 };
                 let rank = (is_linked, own.len(), Reverse((row.time, row.memory)));
                 is_enough.then_some((rank, Writer { memory: row.memory, session: row.session }, own))
@@ -118,6 +128,18 @@ impl Group {
             writers.push((writer, own));
         }
         self.divided(&writers)
+    }
+
+    /// Finds the calls of linked sessions that changed the file, but of whose lines none or only a sample is known.
+    pub fn find_changes(&mut self, rows: &[WriteRow], until: Millis) {
+        let is_linked = |row: &WriteRow| self.links.iter().any(|(session, _)| *session == row.session);
+        let is_it = |row: &&WriteRow| {
+            let is_near = (until - HORIZON..=until).contains(&row.time);
+            let is_partly_known = row.lines.is_empty() || SAMPLES.contains(&row.lines.len());
+            is_partly_known && is_near && self.paths.contains(&row.path) && is_linked(row)
+        };
+        let changes = rows.iter().filter(is_it).take(MOST_WRITERS);
+        self.changes = changes.map(|row| Writer { memory: row.memory, session: row.session }).collect();
     }
 
     fn divided(self, writers: &[(Writer, HashSet<u32>)]) -> Vec<Group> {
@@ -141,7 +163,8 @@ impl Group {
                 paths: self.paths.clone(),
                 memory: self.memory,
                 links: self.links.clone(),
-                has_recorded_lines: self.has_recorded_lines,
+                changes: self.changes.clone(),
+                is_own_commit: self.is_own_commit,
             });
             group.lines.push(line.clone());
         }
@@ -200,7 +223,8 @@ pub fn of(origins: &LineOrigins) -> Vec<Group> {
                 paths: BTreeSet::from([origins.path.clone()]),
                 memory: None,
                 links: Vec::new(),
-                has_recorded_lines: false,
+                changes: Vec::new(),
+                is_own_commit: false,
                 writer: None,
             });
         }
@@ -271,10 +295,7 @@ mod tests {
         let group = || groups(vec![run(1..4, commit(), &[1, 2, 3])]).remove(0);
         let rows = [row(7, 10, &[1, 2]), row(8, 20, &[1, 2, 3]), row(7, 30, &[1, 2]), row(9, 5, &[9])];
         assert_eq!(shown(group().by_writer(&rows, 100)), [("1..4".to_owned(), Some(20))]);
-        assert_eq!(
-            shown(group().by_writer(&rows, 15)),
-            [("3..4".to_owned(), None), ("1..3".to_owned(), Some(10))]
-        );
+        assert_eq!(shown(group().by_writer(&rows, 15)), [("1..4".to_owned(), None)]);
         assert_eq!(shown(group().by_writer(&rows[..1], 10 + HORIZON + 1)), [("1..4".to_owned(), None)]);
         let linked = Group { links: vec![(SessionKey::from_store(7), 0.9)], ..group() };
         assert_eq!(

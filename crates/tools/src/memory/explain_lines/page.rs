@@ -265,10 +265,18 @@ fn link(group: &Group) -> String {
                 None => "it wrote the lines".to_owned(),
             }
         }
-        (None, Some((_, confidence))) => format!(
-            "a session led to the commit ({}), but none of its recorded changes has these lines",
-            percent(*confidence)
-        ),
+        (None, Some((_, confidence))) => {
+            let sure = percent(*confidence);
+            match (group.changes.is_empty(), group.is_own_commit) {
+                (false, _) => {
+                    format!("it changed the file, and led to the commit ({sure}); its lines are not recorded")
+                }
+                (true, true) => format!("it made the commit ({sure})"),
+                (true, false) => {
+                    format!("it led to the commit ({sure}), but no recorded change of it has these lines")
+                }
+            }
+        }
         (None, None) if is_committed && group.memory.is_none() => {
             "the commit is not in the memory".to_owned()
         }
