@@ -176,8 +176,8 @@ pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
     let mut server = tiro.serve(&later, Era::Session)?;
     let later = ask(&mut server, &script.truths)?;
 
-    let mut report = Report::default();
-    report.detail = json!({"seed": args.seed, "wrong_live": live.wrong, "wrong_later": later.wrong});
+    let detail = json!({"seed": args.seed, "wrong_live": live.wrong, "wrong_later": later.wrong});
+    let mut report = Report { detail, ..Report::default() };
     let project = script.place.project.clone();
     why::measure(&mut script.servers[0], &project, &sessions, args.seed, ("lines, live", &mut report))?;
     why::measure(&mut server, &project, &sessions, args.seed, ("lines, later", &mut report))?;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::groups::Group;
-use super::page::{Explained, Other, Reason};
+use super::page::{Explained, Other, Reason, escaped};
 use crate::common::beginning_in_bytes;
 use crate::memory::show;
 use tiro_base::error::Result;
@@ -31,11 +31,7 @@ const AFTER_COMMIT: Millis = 60 * 60 * 1000;
 /// calls after one request.
 const ENTRIES: usize = 250;
 
-/// A session whose link to a commit is at least this sure may give the reason of lines that none of its recorded changes
-/// has, if no other session is linked to the commit. Set by hand: the links by printed ids and by lines are surer.
-const SURE: f64 = 0.9;
-
-/// A request of such a session has at least this many words of the lines, the name of the file, and the subject of the
+/// A request of a session, none of whose recorded changes has the lines, has at least this many words of the lines, the name of the file, and the subject of the
 /// commit. Set by hand.
 const WORDS_OF_REQUEST: usize = 3;
 
@@ -100,8 +96,8 @@ pub async fn explain(project: &OpenProject, group: &Group) -> Result<Explained> 
         });
         explained.reasons.push(Reason {
             part: name_of(quote.part),
-            text: quote.text,
-            speaker: memory.speaker.clone().or(memory.role.map(|role| role.as_str().to_owned())),
+            text: escaped(&quote.text),
+            speaker: memory.speaker.as_deref().or(memory.role.map(|role| role.as_str())).map(escaped),
             time: minute(memory.time),
             open: open(memory),
             superseded: by.map(|by| by.by.to_string()),
@@ -111,22 +107,28 @@ pub async fn explain(project: &OpenProject, group: &Group) -> Result<Explained> 
     if let (Some(sentence), Some(commit)) = (reason, &group.commit) {
         explained.reasons.push(Reason {
             part: "committed",
-            text: sentence.text,
-            speaker: Some(commit.author.clone()),
+            text: escaped(&sentence.text),
+            speaker: Some(escaped(&commit.author)),
             time: minute(commit.time),
             open: group.origin.commit().unwrap_or_default().to_owned(),
             superseded: None,
         });
     }
-    explained.session = conversation.session.map(|session| session.to_string());
+    explained.session = conversation.session.map(|session| escaped(session.as_str()));
     let title = conversation.title.as_deref().and_then(show::line);
-    explained.title = title.map(|title| beginning_in_bytes(&title, LONGEST_TITLE).into_owned());
+    explained.title = title.map(|title| escaped(&beginning_in_bytes(&title, LONGEST_TITLE)));
     Ok(explained)
 }
 
 /// Returns up to three other memories about the lines: notes and messages of a person that have most of the words of the
 /// lines, and that no group quotes.
-pub async fn others(project: &OpenProject, groups: &[Group], explained: &[Explained]) -> Result<Vec<Other>> {
+/// The session `without` gives none.
+pub async fn others(
+    project: &OpenProject,
+    groups: &[Group],
+    explained: &[Explained],
+    without: Option<SessionId>,
+) -> Result<Vec<Other>> {
     let (store, scope) = (project.store.as_ref(), &project.scope);
     let mut words: Vec<String> = Vec::new();
     for line in groups.iter().flat_map(|group| &group.lines).map(|line| line.text.as_str()) {
@@ -145,7 +147,7 @@ pub async fn others(project: &OpenProject, groups: &[Group], explained: &[Explai
     }
     let query = words.join(" ");
     let kinds = vec![Kind::Message, Kind::Fact, Kind::Decision, Kind::Document];
-    let filter = Filter { kinds: Some(kinds), ..Filter::default() };
+    let filter = Filter { kinds: Some(kinds), without, ..Filter::default() };
     let places = [(store, scope)];
     let found = retrieve::search(&places, &Encoders::default(), &query, &filter, &Weights::default()).await?;
     let best = found.ranked.iter().take(4 * OTHERS).map(|hit| (hit.place.key, hit.chunk)).collect();
@@ -173,7 +175,7 @@ pub async fn others(project: &OpenProject, groups: &[Group], explained: &[Explai
             continue;
         }
         others.push(Other {
-            text: beginning_in_bytes(&sentence.text, LONGEST_OTHER).into_owned(),
+            text: escaped(&beginning_in_bytes(&sentence.text, LONGEST_OTHER)),
             kind: memory.kind.as_str(),
             time: minute(memory.time),
             open,
@@ -243,10 +245,13 @@ async fn likely(
     if let Some((_, conversation, quotes)) = best.filter(|(shared, ..)| is_only || *shared > 1) {
         return Ok((conversation, quotes));
     }
+    if !group.has_sure_link() {
+        return Ok((Conversation::default(), Vec::new()));
+    }
     let conversation = led_to(project, group).await?;
-    let is_sure = group.is_own_commit || matches!(group.links[..], [(_, confidence)] if confidence >= SURE);
+    let is_only = group.is_own_commit || group.links.len() == 1;
     let request = reasons::request_about(&conversation.said(), words, WORDS_OF_REQUEST);
-    let quotes = request.into_iter().filter(|_| is_sure).collect();
+    let quotes = request.into_iter().filter(|_| is_only).collect();
     Ok((conversation, quotes))
 }
 
@@ -308,7 +313,7 @@ fn name_of(part: Part) -> &'static str {
 /// Returns the argument that opens a memory.
 fn open(memory: &Memory) -> String {
     match (&memory.session, memory.ordinal) {
-        (Some(session), Some(ordinal)) => format!("{session}#{ordinal}"),
+        (Some(session), Some(ordinal)) => escaped(&format!("{session}#{ordinal}")),
         _ => memory.id.to_string(),
     }
 }

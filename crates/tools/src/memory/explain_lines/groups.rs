@@ -18,6 +18,9 @@ const MANY_WRITERS: usize = 3;
 /// The numbers of lines of a change of which only a sample is recorded: that of an earlier version, and that of this one.
 const SAMPLES: [usize; 2] = [64, 1024];
 
+/// The least confidence of a sure link. Set by hand: the links by printed ids, and by most of the lines, are surer.
+const SURE: f64 = 0.9;
+
 /// If nothing but its lines links a session to the commit, it wrote at least this many of them. Arbitrary: fewer lines
 /// may be equal by chance.
 const MOST_LIKELY: usize = 3;
@@ -74,9 +77,10 @@ impl Group {
     /// The number of tokens that a group takes in an answer at least. Arbitrary: its lines, commit and author.
     pub const LEAST_TOKENS: usize = 30;
 
-    /// Returns the texts of the lines.
-    pub fn text(&self) -> String {
-        self.lines.iter().map(|line| format!("{}\n", line.text)).collect()
+    /// Returns whether the likeliest session is so surely linked to the commit that it is named, although none of its
+    /// recorded changes has the lines.
+    pub fn has_sure_link(&self) -> bool {
+        self.links.first().is_some_and(|(_, confidence)| *confidence >= SURE)
     }
 
     /// Returns the runs of lines without a gap between them.

@@ -79,7 +79,8 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         }
     }
     let left_out = groups.len().saturating_sub(room);
-    let others = behind::others(&project, &groups, &explained).await?;
+    let without = caller.running_session(engine, &project, &project.scope);
+    let others = behind::others(&project, &groups, &explained, without).await?;
     let secret = engine.installation().await?.secret;
     let frame =
         Frame { path: origins.path, count: origins.count, left_out, budget, form: caller.form(), secret };

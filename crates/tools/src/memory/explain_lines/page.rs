@@ -130,6 +130,11 @@ pub struct Frame {
     pub secret: [u8; 32],
 }
 
+/// Returns a text with its control characters escaped.
+pub fn escaped(text: &str) -> String {
+    envelope::escape(text).into_owned()
+}
+
 impl Explained {
     /// Returns the lines of `group` with their commit and link, but without reasons.
     pub fn of(group: &Group) -> Explained {
@@ -146,8 +151,8 @@ impl Explained {
             runs: group.runs(),
             state,
             commit: group.origin.commit().map(str::to_owned),
-            subject: subject.map(|subject| beginning_in_bytes(subject.trim(), LONGEST_LINE).into_owned()),
-            author: commit.map(|commit| commit.author.clone()).filter(|author| !author.is_empty()),
+            subject: subject.map(|subject| escaped(&beginning_in_bytes(subject.trim(), LONGEST_LINE))),
+            author: commit.map(|commit| escaped(&commit.author)).filter(|author| !author.is_empty()),
             time: commit.map(|commit| minute(commit.time)),
             session: None,
             title: None,
@@ -264,6 +269,9 @@ fn link(group: &Group) -> String {
                 None if is_committed => "it wrote most of the lines before the commit".to_owned(),
                 None => "it wrote the lines".to_owned(),
             }
+        }
+        (None, Some(_)) if !group.has_sure_link() && group.changes.is_empty() => {
+            "no session is surely linked to the commit".to_owned()
         }
         (None, Some((_, confidence))) => {
             let sure = percent(*confidence);
