@@ -161,6 +161,8 @@ impl Ground {
             ("search_project_memory", json!({"query": "crane"})),
             ("expand_detail", json!({"id": message, "before": 1, "after": 1, "max_tokens": 900})),
             ("expand_detail", json!({"id": "quay", "level": "messages"})),
+            ("explain_lines", json!({"path": "src/quay.rs", "lines": "1", "max_tokens": 900})),
+            ("explain_lines", json!({"path": "src/quay.rs", "lines": "1-1", "rev": "HEAD"})),
             ("save_messages", json!({"session_id": "oars", "messages": messages})),
             (
                 "store_memory",
@@ -226,8 +228,14 @@ fn each_tool_answers_each_way_to_write_a_call() {
         assert!(calls.iter().any(|(name, _)| tool["name"] == *name), "{} is not called", tool["name"]);
     }
     // These answers don't change while nothing is stored.
-    let same =
-        ["search_project_memory", "expand_detail", "list_sessions", "get_relevant_snippets", "count_tokens"];
+    let same = [
+        "search_project_memory",
+        "expand_detail",
+        "explain_lines",
+        "list_sessions",
+        "get_relevant_snippets",
+        "count_tokens",
+    ];
     let mut refused = Vec::new();
     for (name, arguments) in &calls {
         let schema = &listed.iter().find(|tool| tool["name"] == *name).unwrap()["inputSchema"];
@@ -265,6 +273,9 @@ fn arguments_have_their_usual_other_names() {
         ),
         ("expand_detail", json!({"memory_id": message})),
         ("expand_detail", json!({"session_id": "quay"})),
+        ("explain_lines", json!({"file_path": "src/quay.rs", "line": 1, "commit": "HEAD"})),
+        ("explain_lines", json!({"file": "src/quay.rs", "range": [1, 1]})),
+        ("explain_lines", json!({"filename": "src/quay.rs", "lines": {"start": 1, "end": 1}})),
         (
             "save_messages",
             json!({"conversation_id": "oars", "messages": [{"role": "human", "content": "Count the oars"}]}),

@@ -208,7 +208,7 @@ fn the_root_and_the_home_are_refused_with_a_hint() {
     let the_home = home.dir("home");
     for place in [std::path::Path::new("/"), &the_home] {
         let mut server = home.serve(place);
-        assert_eq!(server.request("tools/list", json!({}))["result"]["tools"].as_array().unwrap().len(), 15);
+        assert_eq!(server.request("tools/list", json!({}))["result"]["tools"].as_array().unwrap().len(), 16);
         for (tool, arguments) in [
             ("search_project_memory", json!({"query": "x"})),
             ("store_memory", json!({"text": "x"})),

@@ -22,6 +22,7 @@ use tiro_capture::follow::sessions::Keep;
 use tiro_capture::follow::{commits, documents, graph, line_origins, pointer, sessions};
 use tiro_capture::sources::{Sources, root_of};
 use tiro_files::{Refusal, Roots};
+use tiro_git::Repository;
 use tiro_intake::{Capture, LineOrigins, LinesAsked, ReadIntake, Standing, Subject};
 use tiro_recall::store_intake::StoreIntake;
 use tiro_store::Store;
@@ -32,6 +33,9 @@ const SUMMARISING: Duration = Duration::from_secs(1);
 
 /// The largest file whose lines are explained, in bytes.
 const LARGEST_FILE: u64 = 16 << 20;
+
+/// The origins of lines are cached if finding them took this long.
+const SLOW_ORIGINS: Duration = Duration::from_millis(50);
 
 /// The files of a caller who only reads.
 struct OwnFiles<'a> {
@@ -82,8 +86,42 @@ impl Capture for OwnFiles<'_> {
         let (path, content) = own_lines(&roots, &caller.directory()?, &project.root, &asked)?;
         let sources = project.sources(caller.machine(engine));
         let intake = project.read_intake(engine.clock());
-        line_origins::find((&sources, &intake), asked, path, content).await
+        let head = self.checked_out().await.filter(|_| asked.rev.is_none());
+        let is_shallow = sources.repository.as_deref().is_some_and(Repository::is_shallow);
+        let key = head.map(|head| lines_key(&head, is_shallow, &asked, &path, content.as_deref()));
+        if let Some(key) = key
+            && let Some(body) = project.store.cached(&project.scope, key, engine.now()).await?
+            && let Ok(origins) = serde_json::from_str(&body)
+        {
+            return Ok(origins);
+        }
+        let began = Instant::now();
+        let origins = line_origins::find((&sources, &intake), asked, path, content).await?;
+        if let Some(key) = key
+            && origins.notices.is_empty()
+            && began.elapsed() >= SLOW_ORIGINS
+        {
+            let body = serde_json::to_string(&origins).expect("origins are JSON");
+            let (ttl, most) = (engine.config().options.cache_ttl(), engine.config().options.cache_bytes());
+            project.books.cache(&project.scope, key, body, engine.now(), ttl, most).await?;
+        }
+        Ok(origins)
     }
+}
+
+/// Returns the key under which the origins of lines are cached: a hash of everything on which they depend.
+fn lines_key(
+    head: &str,
+    is_shallow: bool,
+    asked: &LinesAsked,
+    path: &str,
+    content: Option<&[u8]>,
+) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new_derive_key("tiro 2026 origins of lines");
+    let content = content.map(blake3::hash);
+    hasher.update(env!("CARGO_PKG_VERSION").as_bytes());
+    hasher.update(format!("{head} {is_shallow} {:?} {path:?} {content:?}", asked.lines).as_bytes());
+    *hasher.finalize().as_bytes()
 }
 
 /// Returns the path in the repository of the file whose lines are asked for, and its content. A relative path is read

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use tiro_base::memory::Millis;
 
 /// The lines whose origins are asked for.
@@ -20,7 +21,7 @@ pub struct LinesAsked {
 }
 
 /// The origins of lines of a file.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LineOrigins {
     /// The path of the file in the repository.
     pub path: String,
@@ -35,7 +36,7 @@ pub struct LineOrigins {
 }
 
 /// A run of lines with one origin.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LineRun {
     /// The lines, beginning with 1.
     pub lines: Range<usize>,
@@ -50,7 +51,7 @@ pub struct LineRun {
 }
 
 /// Where lines came from.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LineOrigin {
     /// The commit with this id wrote them.
     Commit(String),
@@ -73,7 +74,7 @@ impl LineOrigin {
 }
 
 /// A commit that wrote lines.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OriginCommit {
     /// The author's name.
     pub author: String,

@@ -11,7 +11,7 @@ pub(super) const WRAPPERS: [&str; 8] =
 
 /// The names of arguments, each with other names that models and clients use for it. If a name is listed for several
 /// arguments, it means the first of them that the tool has.
-const ALSO_CALLED: [(&str, &[&str]); 62] = [
+const ALSO_CALLED: [(&str, &[&str]); 64] = [
     ("k", COUNTS),
     ("limit", COUNTS),
     ("top_k", COUNTS),
@@ -104,6 +104,8 @@ const ALSO_CALLED: [(&str, &[&str]); 62] = [
         ],
     ),
     ("path", FILES),
+    ("lines", &["line", "line_range", "range", "line_number", "line_numbers"]),
+    ("rev", &["revision", "commit", "commit_id", "sha", "ref", "branch"]),
     ("file", FILES),
     (
         "source",
@@ -227,7 +229,7 @@ const SAME: [&[&str]; 16] = [
 ];
 
 /// An example, as JSON, of each argument that is described better by its name than by its type.
-const EXAMPLES: [(&str, &str); 36] = [
+const EXAMPLES: [(&str, &str); 38] = [
     ("", r#"{"query": "why is the cache off"}"#),
     ("query", r#""why is the cache off""#),
     ("text", r#""The cache is off because it returned stale rows""#),
@@ -236,6 +238,8 @@ const EXAMPLES: [(&str, &str); 36] = [
     ("segments", r#"[{"text": "output of the failing test"}]"#),
     ("role", r#""user""#),
     ("id", r#""m1a2b3c4d5e6f7" or "auth#12""#),
+    ("lines", r#""12-20""#),
+    ("rev", r#""HEAD~2""#),
     ("ids", r#"["m1a2b3c4d5e6f7"]"#),
     ("segment_ids", r#"["m1a2b3c4d5e6f7", "auth#0-49"]"#),
     ("references", r#"["m1a2b3c4d5e6f7"]"#),

@@ -154,15 +154,20 @@ fn listed(text: &str, kind: &str, items: Option<&Map<String, Value>>) -> Option<
 }
 
 /// Converts `value`, the argument `name`, to a text, if possible. It may be a number or a list of one text. If `name`
-/// takes a long text, it may also be the parts of a message.
+/// takes a long text, it may also be the parts of a message. Lines may be two numbers.
 pub(super) fn make_text(value: &mut Value, name: &str) {
     let text = match &*value {
         Value::Number(number) => Some(number.to_string()),
         Value::Array(items) => match &items[..] {
             [Value::String(text)] => Some(text.clone()),
             [Value::Number(number)] => Some(number.to_string()),
+            [Value::Number(first), Value::Number(last)] if name == "lines" => Some(format!("{first}-{last}")),
             _ => Some(name).filter(|name| TEXTS.contains(name)).and_then(|_| parts(value)),
         },
+        Value::Object(fields) if name == "lines" => {
+            let bound = |name| fields.get(name).filter(|bound| bound.is_number());
+            bound("start").zip(bound("end")).map(|(first, last)| format!("{first}-{last}"))
+        }
         Value::Object(_) => Some(name).filter(|name| TEXTS.contains(name)).and_then(|_| parts(value)),
         _ => None,
     };
