@@ -142,17 +142,15 @@ pub fn shared(sentence: &str, words: &BTreeSet<String>) -> usize {
     stems(sentence).intersection(words).count()
 }
 
-/// Returns the sentence of a commit's message that says why, after the subject.
-pub fn in_commit(message: &str) -> Option<Sentence> {
+/// Returns the sentence of a commit's message that says why, after the subject. An item of a list must be about lines
+/// with the [words](words_of) `words`, because a commit often lists what it does elsewhere.
+pub fn in_commit(message: &str, words: &BTreeSet<String>) -> Option<Sentence> {
     let (subject, body) = message.split_once('\n')?;
     let start = subject.len() + 1;
-    let said =
-        quotable(body).into_iter().filter(|sentence| gives_reason(sentence) && is_prose(&sentence.text));
-    said.map(|sentence| Sentence {
-        range: start + sentence.range.start..start + sentence.range.end,
-        ..sentence
-    })
-    .next()
+    let is_about = |sentence: &Sentence| !sentence.is_item || shared(&sentence.text, words) > 1;
+    let mut said = quotable(body).into_iter().filter(|said| gives_reason(said) && is_prose(&said.text));
+    let found = said.find(is_about)?;
+    Some(Sentence { range: start + found.range.start..start + found.range.end, ..found })
 }
 
 /// Returns the sentence of a request that is about the lines, or else the one that says most.
@@ -284,12 +282,15 @@ mod tests {
 
     #[test]
     fn a_commit_says_why_only_after_its_subject_and_with_a_reason() {
-        let why = |message: &str| in_commit(message).map(|sentence| sentence.text);
+        let words = words_of(&["fn retry_delay()"]);
+        let why = |message: &str| in_commit(message, &words).map(|sentence| sentence.text);
         assert_eq!(why("Retry longer because of 429"), None);
         assert_eq!(why("Retry longer\n\nAdds a delay.\n\nSigned-off-by: A"), None);
         let message = "Retry longer\n\nAdds a delay. Two workers got 429 because they retried at once.";
         assert_eq!(why(message).unwrap(), "Two workers got 429 because they retried at once.");
-        let range = in_commit(message).unwrap().range;
+        let list = "Retry longer\n\n- Says what to avoid, because the guide was unclear\n- Names the retry delay, because it is needed";
+        assert_eq!(why(list).unwrap(), "Names the retry delay, because it is needed");
+        let range = in_commit(message, &words).unwrap().range;
         assert_eq!(&message[range], "Two workers got 429 because they retried at once.");
     }
 }

@@ -33,7 +33,7 @@ const ENTRIES: usize = 250;
 
 /// A request of a session, none of whose recorded changes has the lines, has at least this many words of the lines, the name of the file, and the subject of the
 /// commit. Set by hand.
-const WORDS_OF_REQUEST: usize = 3;
+const WORDS_OF_REQUEST: usize = 4;
 
 /// How many other memories about the lines an answer names.
 const OTHERS: usize = 3;
@@ -103,7 +103,7 @@ pub async fn explain(project: &OpenProject, group: &Group) -> Result<Explained> 
             superseded: by.map(|by| by.by.to_string()),
         });
     }
-    let reason = group.commit.as_ref().and_then(|commit| reasons::in_commit(&commit.message));
+    let reason = group.commit.as_ref().and_then(|commit| reasons::in_commit(&commit.message, &words));
     if let (Some(sentence), Some(commit)) = (reason, &group.commit) {
         explained.reasons.push(Reason {
             part: "committed",
@@ -171,7 +171,7 @@ pub async fn others(
         let has = |text: &str| query::terms(text).iter().filter(|word| terms.contains(*word)).count();
         let prose = sentences.iter().filter(|sentence| is_prose(&sentence.text));
         let Some(sentence) = prose.max_by_key(|sentence| has(&sentence.text)) else { continue };
-        if has(&sentence.text) == 0 {
+        if has(&sentence.text) < 2 {
             continue;
         }
         others.push(Other {
