@@ -106,7 +106,7 @@ pub fn in_conversation(messages: &[Said<'_>], words: &BTreeSet<String>) -> Vec<Q
                 break;
             }
         }
-        let asked = best(&own_words(text), words).map(|asked| (asked.range.clone(), asked.text.clone()));
+        let asked = best(&own_words(text), words).map(|asked| (asked.range.clone(), as_written(text, asked)));
         if let Some((range, text)) = asked.or_else(|| beginning(text)) {
             let says_little = stems(&text).len() < FEW_STEMS_ALONE && shared(&text, words) == 0;
             // "Carry on with the next steps" says nothing without the request before it.
@@ -122,19 +122,6 @@ pub fn in_conversation(messages: &[Said<'_>], words: &BTreeSet<String>) -> Vec<Q
     let answers = (last..messages.len()).rev().filter(|place| messages[*place].role == Role::Assistant);
     quotes.extend(answers.filter_map(|place| decision(messages[place].text, place, words)).next());
     quotes
-}
-
-/// Returns the sentence of a user's request that has the most of the [words](words_of) of some lines, and at least
-/// `least`; of equal ones, the latest. Unlike [`in_conversation`], it looks at all requests.
-pub fn request_about(messages: &[Said<'_>], words: &BTreeSet<String>, least: usize) -> Option<Quote> {
-    let requests = messages.iter().enumerate().filter(|(_, said)| said.role == Role::User);
-    let rated = requests.filter_map(|(message, said)| {
-        let own = own_words(said.text);
-        let Sentence { text, range, .. } = best(&own, words)?.clone();
-        Some((shared(&text, words), Quote { part: Part::Asked, message, range, text }))
-    });
-    let about = rated.filter(|(shared, _)| *shared >= least);
-    about.max_by_key(|(shared, quote)| (*shared, quote.message)).map(|(_, quote)| quote)
 }
 
 /// Returns how many of the [words](words_of) of some lines a sentence has.
@@ -173,6 +160,16 @@ fn best<'s>(own: &'s [Sentence], words: &BTreeSet<String>) -> Option<&'s Sentenc
     rated
         .max_by_key(|(shared, connects, says, place, _)| (*shared, *connects, *says, *place))
         .map(|rated| rated.4)
+}
+
+/// Returns a sentence as its message has it. Own words may name the first error of a log after a sentence, which nobody
+/// said.
+fn as_written(message: &str, sentence: &Sentence) -> String {
+    let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match plain(message).contains(&sentence.text) {
+        true => sentence.text.clone(),
+        false => plain(message.get(sentence.range.clone()).unwrap_or(&sentence.text)),
+    }
 }
 
 /// Returns the beginning of a request that is one long text without full stops.

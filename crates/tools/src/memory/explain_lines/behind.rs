@@ -17,7 +17,7 @@ use tiro_embed::Encoders;
 use tiro_host::project::OpenProject;
 use tiro_recall::retrieve::rank::{Weights, is_near};
 use tiro_recall::retrieve::{self, query};
-use tiro_store::{CallRow, ReplacementQuery};
+use tiro_store::ReplacementQuery;
 
 /// How many changes of a file are compared with the lines. Arbitrary: a file that was changed more often has a year of
 /// work in it.
@@ -30,10 +30,6 @@ const AFTER_COMMIT: Millis = 60 * 60 * 1000;
 /// How many entries of a session are read before the call that wrote the lines. Arbitrary: an agent often makes dozens of
 /// calls after one request.
 const ENTRIES: usize = 250;
-
-/// A request of a session, none of whose recorded changes has the lines, has at least this many words of the lines, the name of the file, and the subject of the
-/// commit. Set by hand.
-const WORDS_OF_REQUEST: usize = 4;
 
 /// How many other memories about the lines an answer names.
 const OTHERS: usize = 3;
@@ -65,7 +61,6 @@ pub async fn with_writers(project: &OpenProject, mut groups: Vec<Group>, now: Mi
         group.links = group.memory.and_then(|commit| links.get(&commit)).cloned().unwrap_or_default();
         let until = group.commit.as_ref().map_or(now, |commit| commit.time + AFTER_COMMIT);
         group.find_changes(&rows, until);
-        group.is_own_commit = is_own_commit(project, &group).await?;
         divided.extend(group.by_writer(&rows, until));
     }
     divided.sort_by_key(|group| group.lines.first().map(|line| line.number));
@@ -223,7 +218,7 @@ async fn before(project: &OpenProject, call: MemoryKey) -> Result<Conversation> 
 /// wrote them.
 ///
 /// If the session changed the file for several requests, only a request about the lines counts. If none of its changes of
-/// the file is recorded, a request must have several words of the lines.
+/// the file is recorded, the session is named, but nothing is quoted.
 async fn likely(
     project: &OpenProject,
     group: &Group,
@@ -245,27 +240,11 @@ async fn likely(
     if let Some((_, conversation, quotes)) = best.filter(|(shared, ..)| is_only || *shared > 1) {
         return Ok((conversation, quotes));
     }
-    if !group.has_sure_link() {
-        return Ok((Conversation::default(), Vec::new()));
+    // Requests that only share words with the lines were mostly wrong, so none is quoted.
+    match group.has_sure_link() {
+        true => Ok((led_to(project, group).await?, Vec::new())),
+        false => Ok((Conversation::default(), Vec::new())),
     }
-    let conversation = led_to(project, group).await?;
-    let is_only = group.is_own_commit || group.links.len() == 1;
-    let request = reasons::request_about(&conversation.said(), words, WORDS_OF_REQUEST);
-    let quotes = request.into_iter().filter(|_| is_only).collect();
-    Ok((conversation, quotes))
-}
-
-/// Returns whether a call of the likeliest session printed the id of the group's commit.
-async fn is_own_commit(project: &OpenProject, group: &Group) -> Result<bool> {
-    let (Some(commit), Some((session, _)), Some(sha)) =
-        (&group.commit, group.links.first(), group.origin.commit())
-    else {
-        return Ok(false);
-    };
-    let (from, until) = (commit.time - AFTER_COMMIT, commit.time + AFTER_COMMIT);
-    let calls = project.store.commit_calls(&project.scope, from, until).await?;
-    let made = |call: &CallRow| !call.sha.is_empty() && sha.starts_with(&call.sha);
-    Ok(calls.iter().any(|call| call.session == *session && made(call)))
 }
 
 /// Returns the likeliest session behind the commit of `group`, with what was said before the commit.

@@ -67,8 +67,6 @@ pub struct Group {
     /// The calls of these sessions that changed the file in the month before, but of whose lines none or only a sample is
     /// known; the latest first.
     pub changes: Vec<Writer>,
-    /// Whether a call of the likeliest session made the commit.
-    pub is_own_commit: bool,
     /// The tool call that wrote the lines.
     pub writer: Option<Writer>,
 }
@@ -168,7 +166,6 @@ impl Group {
                 memory: self.memory,
                 links: self.links.clone(),
                 changes: self.changes.clone(),
-                is_own_commit: self.is_own_commit,
             });
             group.lines.push(line.clone());
         }
@@ -228,7 +225,6 @@ pub fn of(origins: &LineOrigins) -> Vec<Group> {
                 memory: None,
                 links: Vec::new(),
                 changes: Vec::new(),
-                is_own_commit: false,
                 writer: None,
             });
         }

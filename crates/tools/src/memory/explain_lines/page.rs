@@ -275,13 +275,12 @@ fn link(group: &Group) -> String {
         }
         (None, Some((_, confidence))) => {
             let sure = percent(*confidence);
-            match (group.changes.is_empty(), group.is_own_commit) {
-                (false, _) => {
-                    format!("it changed the file, and led to the commit ({sure}); its lines are not recorded")
-                }
-                (true, true) => format!("it made the commit ({sure})"),
-                (true, false) => {
+            match group.changes.is_empty() {
+                true => {
                     format!("it led to the commit ({sure}), but no recorded change of it has these lines")
+                }
+                false => {
+                    format!("it changed the file, and led to the commit ({sure}); its lines are not recorded")
                 }
             }
         }
