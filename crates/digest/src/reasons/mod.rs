@@ -165,10 +165,13 @@ fn best<'s>(own: &'s [Sentence], words: &BTreeSet<String>) -> Option<&'s Sentenc
 /// Returns a sentence as its message has it. Own words may name the first error of a log after a sentence, which nobody
 /// said.
 fn as_written(message: &str, sentence: &Sentence) -> String {
-    let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match plain(message).contains(&sentence.text) {
-        true => sentence.text.clone(),
-        false => plain(message.get(sentence.range.clone()).unwrap_or(&sentence.text)),
+    let written = message.get(sentence.range.clone()).unwrap_or_default();
+    let written = written.split_whitespace().collect::<Vec<_>>().join(" ");
+    let head = written.trim_end_matches(['.', ':', ' ']);
+    let has_error = !head.is_empty() && sentence.text.len() > written.len();
+    match sentence.text.strip_prefix(head).is_some_and(|rest| has_error && rest.starts_with(": ")) {
+        true => written,
+        false => sentence.text.clone(),
     }
 }
 
@@ -275,6 +278,20 @@ mod tests {
         let long = "raise the number of retries and then do this and that ".repeat(12);
         let [(Part::Asked, 0, text)] = &found(&[(USER, &long)], lines)[..] else { panic!() };
         assert!(text.len() <= LONGEST_BEGINNING + 4 && text.ends_with(" …"), "{text}");
+    }
+
+    #[test]
+    fn an_error_of_a_log_is_not_quoted_as_the_users_words() {
+        let request = "The upload fails again after the last change.\n\n```\nTypeError: fetch failed\n```";
+        assert_eq!(
+            found(&[(USER, request)], "upload()")[0].2,
+            "The upload fails again after the last change."
+        );
+        let request = "Please rename `upload` to **send** everywhere in the client.";
+        assert_eq!(
+            found(&[(USER, request)], "upload()")[0].2,
+            "Please rename upload to send everywhere in the client."
+        );
     }
 
     #[test]
