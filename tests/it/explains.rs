@@ -156,6 +156,8 @@ fn a_commit_without_a_session_says_why_only_if_its_message_does() {
 fn what_has_no_lines_is_an_error_that_names_the_way_out() {
     let (home, repo, mut server) = followed();
     repo.write("binary", "a\0b\n");
+    repo.commit("gone/.env", "A=1\n", "A file of secrets");
+    repo.git(&["rm", "-q", "gone/.env"]);
     repo.write(".env", "A=1\n");
     for (arguments, said) in [
         (json!({"path": ""}), "`path` is empty"),
@@ -163,6 +165,7 @@ fn what_has_no_lines_is_an_error_that_names_the_way_out() {
         (json!({"path": "../outside.rs"}), "leads out of the project"),
         (json!({"path": "/etc/passwd"}), "leads out of the project"),
         (json!({"path": ".env"}), "holds secrets"),
+        (json!({"path": "gone/.env", "rev": "HEAD"}), "holds secrets"),
         (json!({"path": "src"}), "name a file in it"),
         (json!({"path": "binary"}), "binary"),
         (json!({"path": "src/valve.rs", "lines": "9"}), "has 1 line, so there is no line 9"),

@@ -177,6 +177,11 @@ impl Roots {
         }
     }
 
+    /// Checks the path of a file that is only in a commit, relative to the project's root.
+    pub fn check_gone(&self, path: &str) -> Result<(), Refusal> {
+        self.check_name(&FilePath { root: 0, below: PathBuf::from(path) })
+    }
+
     /// Returns whether the user allowed the file although it contains secrets.
     fn is_allowed(&self, path: &FilePath) -> bool {
         self.secrets.contains(&self.roots[path.root].real.join(&path.below))

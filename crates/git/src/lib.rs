@@ -45,7 +45,7 @@ pub mod testing;
 mod tests;
 
 pub use ancestry::Reach;
-pub use blame::{BlameQuery, Blamed, Origin};
+pub use blame::{BlameQuery, Blamed, LARGEST as LARGEST_BLAMED, Origin};
 pub use commit::{Author, CommitDetail, Moment};
 pub use details::{CommitReader, Outcome};
 pub use diff::changes::{ChangeKind, Changes, FileChange, Lines, PatchId};

@@ -22,7 +22,7 @@ use tiro_capture::follow::sessions::Keep;
 use tiro_capture::follow::{commits, documents, graph, line_origins, pointer, sessions};
 use tiro_capture::sources::{Sources, root_of};
 use tiro_files::{Refusal, Roots};
-use tiro_git::Repository;
+use tiro_git::{LARGEST_BLAMED, Repository};
 use tiro_intake::{Capture, LineOrigins, LinesAsked, ReadIntake, Standing, Subject};
 use tiro_recall::store_intake::StoreIntake;
 use tiro_store::Store;
@@ -30,9 +30,6 @@ use tiro_store::Store;
 /// The longest time that an import spends on summaries of the imported sessions. The idle server and `tiro index` make
 /// the remaining summaries.
 const SUMMARISING: Duration = Duration::from_secs(1);
-
-/// The largest file whose lines are explained, in bytes.
-const LARGEST_FILE: u64 = 16 << 20;
 
 /// The origins of lines are cached if finding them took this long.
 const SLOW_ORIGINS: Duration = Duration::from_millis(50);
@@ -135,23 +132,25 @@ fn own_lines(
 ) -> Result<(String, Option<Vec<u8>>)> {
     let below = directory.join(&asked.path);
     let place = below.to_str().filter(|_| below.exists()).unwrap_or(&asked.path);
-    match roots.own_file(place, LARGEST_FILE) {
+    let found = match roots.own_file(place, LARGEST_BLAMED) {
         Ok((path, content)) => Ok((path, Some(content))),
         Err(Refusal::Missing) if asked.rev.is_some() => {
             let below = below.strip_prefix(root).unwrap_or(Path::new(&asked.path));
-            Ok((below.to_string_lossy().replace('\\', "/").trim_start_matches("./").to_owned(), None))
+            let path = below.to_string_lossy().replace('\\', "/").trim_start_matches("./").to_owned();
+            roots.check_gone(&path).map(|()| (path, None))
         }
-        Err(why) => {
-            let error = Error::bad_input(format!("`{}` {why}", quoted(&asked.path)));
-            Err(match (why, why.way_out()) {
-                (Refusal::Missing, _) => {
-                    error.hint("if it was renamed or deleted, name a commit that has it as `rev`")
-                }
-                (_, Some(way_out)) => error.hint(way_out),
-                (_, None) => error,
-            })
+        Err(why) => Err(why),
+    };
+    found.map_err(|why| {
+        let error = Error::bad_input(format!("`{}` {why}", quoted(&asked.path)));
+        match (why, why.way_out()) {
+            (Refusal::Missing, _) => {
+                error.hint("if it was renamed or deleted, name a commit that has it as `rev`")
+            }
+            (_, Some(way_out)) => error.hint(way_out),
+            (_, None) => error,
         }
-    }
+    })
 }
 
 /// Returns the files of the project and its memory.

@@ -1,5 +1,6 @@
 //! Finds the commits from which the lines of a file came.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Instant;
@@ -7,11 +8,8 @@ use std::time::Instant;
 use crate::sources::Sources;
 use tiro_base::error::{Error, Kind, Result, quoted};
 use tiro_base::humanize::counted;
-use tiro_git::{BlameQuery, Blamed, Origin, Repository, Sha, line_hash};
+use tiro_git::{BlameQuery, Blamed, LARGEST_BLAMED, Origin, Repository, Sha, line_hash};
 use tiro_intake::{LineOrigin, LineOrigins, LineRun, LinesAsked, OriginCommit, ReadIntake};
-
-/// The largest version of a file that is read, in bytes: that of [`Repository::blame`].
-const LARGEST: u64 = 16 << 20;
 
 /// How many bytes of a run of lines are passed on. Arbitrary: about a hundred lines.
 const MOST_TEXT: usize = 4 << 10;
@@ -71,8 +69,8 @@ fn origins(
     let commit = commit(repository, asked.rev.as_deref(), known)?;
     let content = content.filter(|_| asked.rev.is_none());
     let text = match &content {
-        Some(content) => content.clone(),
-        None => of_commit(repository, &commit, path)?,
+        Some(content) => Cow::Borrowed(content),
+        None => Cow::Owned(of_commit(repository, &commit, path)?),
     };
     let lines: Vec<&[u8]> = text.split_inclusive(|byte| *byte == b'\n').collect();
     let wanted = wanted(asked.lines, lines.len(), path)?;
@@ -112,8 +110,8 @@ fn of_commit(repository: &Repository, commit: &Sha, path: &str) -> Result<Vec<u8
             "name a file of the repository; if it was renamed or deleted, name an earlier commit as `rev`",
         ));
     };
-    repository.content(&blob, LARGEST).ok_or_else(|| {
-        Error::bad_input(format!("`{}` can't be read, or has more than {LARGEST} bytes", quoted(path)))
+    repository.content(&blob, LARGEST_BLAMED).ok_or_else(|| {
+        Error::bad_input(format!("`{}` can't be read, or has more than {LARGEST_BLAMED} bytes", quoted(path)))
     })
 }
 

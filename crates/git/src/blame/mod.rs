@@ -26,7 +26,8 @@ use super::repository::Repository;
 use super::sha::Sha;
 use lines::{Hunk, Text, hunks};
 use tiro_base::error::{Error, Kind, Result};
-use versions::{LARGEST, Versions};
+pub use versions::LARGEST;
+use versions::Versions;
 
 /// The file with the ids of commits that are passed over, at the root of the repository.
 const IGNORED: &str = ".git-blame-ignore-revs";

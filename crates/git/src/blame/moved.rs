@@ -111,10 +111,12 @@ pub(super) fn reflowed(
 ) -> (Vec<Found>, Vec<Span>) {
     let (mut found, mut rest) = (Vec::new(), Vec::new());
     for span in spans {
+        let end = span.source + span.len;
+        let first = hunks.partition_point(|hunk| hunk.new.end <= span.source);
         let mut span = Some(span);
-        for hunk in hunks {
+        for hunk in hunks[first..].iter().take_while(|hunk| hunk.new.start < end) {
             let Some(whole) = span.take() else { break };
-            let own = hunk.new.start.max(whole.source)..hunk.new.end.min(whole.source + whole.len);
+            let own = hunk.new.start.max(whole.source)..hunk.new.end.min(end);
             if own.is_empty() || hunk.old.is_empty() {
                 span = Some(whole);
                 continue;

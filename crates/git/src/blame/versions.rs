@@ -15,7 +15,7 @@ use crate::repository::Repository;
 use crate::sha::Sha;
 
 /// The largest version of a file that is read, in bytes. Arbitrary: about 400,000 lines.
-pub(super) const LARGEST: u64 = 16 << 20;
+pub const LARGEST: u64 = 16 << 20;
 
 /// The largest folder that is read, in bytes.
 const LARGEST_TREE: u64 = 16 << 20;
