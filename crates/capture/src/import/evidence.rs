@@ -11,7 +11,7 @@ use tiro_git::line_hash;
 
 /// The maximum number of hashes that are kept of a change: 4 KB of them. The smallest hashes are kept, so that the samples
 /// of two texts overlap as much as the texts do.
-pub(super) const MOST_LINES: usize = 1024;
+pub const MOST_LINES: usize = 1024;
 
 /// The number of bytes at the beginning of a text that are split into lines and hashed. Arbitrary.
 const MOST_BYTES: usize = 1 << 20;

@@ -190,9 +190,8 @@ fn proposal(messages: &[Said<'_>], reply: usize, words: &BTreeSet<String>) -> Op
     if messages[place].role != Role::Assistant {
         return None;
     }
-    let said: Vec<Sentence> = quotable(messages[place].text);
-    let about = |sentence: &&Sentence| shared(&sentence.text, words) > 1;
-    let said: Vec<Sentence> = said.iter().filter(about).cloned().collect();
+    let about = |sentence: &Sentence| shared(&sentence.text, words) > 1;
+    let said: Vec<Sentence> = quotable(messages[place].text).into_iter().filter(about).collect();
     let Sentence { text, range, .. } = best(&said, words)?.clone();
     Some(Quote { part: Part::Accepted, message: place, range, text })
 }

@@ -116,8 +116,7 @@ pub async fn explain(project: &OpenProject, group: &Group) -> Result<Explained> 
 }
 
 /// Returns up to three other memories about the lines: notes and messages of a person that have most of the words of the
-/// lines, and that no group quotes.
-/// The session `without` gives none.
+/// lines, and that no group quotes. The session `without` gives none.
 pub async fn others(
     project: &OpenProject,
     groups: &[Group],
@@ -127,13 +126,10 @@ pub async fn others(
     let (store, scope) = (project.store.as_ref(), &project.scope);
     let mut words: Vec<String> = Vec::new();
     for line in groups.iter().flat_map(|group| &group.lines).map(|line| line.text.as_str()) {
-        let identifiers = tiro_text::words::identifiers(line).map(str::to_owned);
-        for word in identifiers {
-            if words.len() < WORDS
-                && word.chars().all(|c| c.is_alphanumeric() || "_-".contains(c))
-                && !words.contains(&word)
-            {
-                words.push(word);
+        for word in tiro_text::words::identifiers(line) {
+            let is_plain = word.chars().all(|c| c.is_alphanumeric() || "_-".contains(c));
+            if words.len() < WORDS && is_plain && !words.iter().any(|known| known == word) {
+                words.push(word.to_owned());
             }
         }
     }
@@ -148,10 +144,11 @@ pub async fn others(
     let best = found.ranked.iter().take(4 * OTHERS).map(|hit| (hit.place.key, hit.chunk)).collect();
     let shown = store.shown(scope, best).await?;
     let texts: Vec<String> = shown.iter().map(|shown| shown.memory.text.clone()).collect();
-    let rarity = found.rarity.clone();
-    let shares = store.shares(scope, found.terms.clone(), rarity, texts).await?;
+    let shares = store.shares(scope, found.terms, found.rarity, texts).await?;
     let quoted: HashSet<&str> =
         explained.iter().flat_map(|group| &group.reasons).map(|reason| reason.open.as_str()).collect();
+    let terms: BTreeSet<String> = query::terms(&query).into_iter().collect();
+    let has = |text: &str| query::terms(text).iter().filter(|word| terms.contains(*word)).count();
     let mut others = Vec::new();
     for (shown, share) in shown.iter().zip(shares) {
         let memory = &shown.memory;
@@ -162,8 +159,6 @@ pub async fn others(
         }
         let piece = memory.text.get(shown.chunk.start..shown.chunk.end).unwrap_or_default();
         let sentences = tiro_text::blocks::quotable(piece);
-        let terms: BTreeSet<String> = query::terms(&query).into_iter().collect();
-        let has = |text: &str| query::terms(text).iter().filter(|word| terms.contains(*word)).count();
         let prose = sentences.iter().filter(|sentence| is_prose(&sentence.text));
         let Some(sentence) = prose.max_by_key(|sentence| has(&sentence.text)) else { continue };
         if has(&sentence.text) < 2 {
@@ -247,7 +242,7 @@ async fn likely(
     }
 }
 
-/// Returns the likeliest session behind the commit of `group`, with what was said before the commit.
+/// Returns the likeliest session behind the commit of `group`, without its messages.
 async fn led_to(project: &OpenProject, group: &Group) -> Result<Conversation> {
     let (Some(commit), Some(memory)) = (&group.commit, group.memory) else {
         return Ok(Conversation::default());
@@ -255,11 +250,12 @@ async fn led_to(project: &OpenProject, group: &Group) -> Result<Conversation> {
     let (store, scope) = (project.store.as_ref(), &project.scope);
     let sessions =
         store.sessions_behind(scope, memory).await?.into_iter().map(|(session, _)| session).take(1);
-    let rows = store.behind(scope, sessions.collect(), commit.time).await?;
-    match rows.into_iter().next() {
-        Some(row) => conversation(project, row.session, row.ordinal + 1).await,
-        None => Ok(Conversation::default()),
-    }
+    let row = store.behind(scope, sessions.collect(), commit.time).await?.into_iter().next();
+    Ok(row.map_or_else(Conversation::default, |row| Conversation {
+        session: Some(row.session),
+        title: row.title,
+        messages: Vec::new(),
+    }))
 }
 
 async fn conversation(project: &OpenProject, session: SessionId, ordinal: i64) -> Result<Conversation> {

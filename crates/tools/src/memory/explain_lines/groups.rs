@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 
 use tiro_base::memory::{MemoryKey, Millis};
+use tiro_capture::import::evidence::MOST_LINES;
+use tiro_capture::tuning::{HORIZON, MANY_WRITERS};
 use tiro_intake::{LineOrigin, LineOrigins, OriginCommit};
 use tiro_store::{SessionKey, WriteRow};
 
@@ -12,11 +14,8 @@ use tiro_store::{SessionKey, WriteRow};
 /// known writer.
 const MOST_WRITERS: usize = 12;
 
-/// A line that at least this many sessions wrote says nothing about who wrote it, as for links with commits.
-const MANY_WRITERS: usize = 3;
-
 /// The numbers of lines of a change of which only a sample is recorded: that of an earlier version, and that of this one.
-const SAMPLES: [usize; 2] = [64, 1024];
+const SAMPLES: [usize; 2] = [64, MOST_LINES];
 
 /// The least confidence of a sure link. Set by hand: the links by printed ids, and by most of the lines, are surer.
 const SURE: f64 = 0.9;
@@ -24,10 +23,6 @@ const SURE: f64 = 0.9;
 /// If nothing but its lines links a session to the commit, it wrote at least this many of them. Arbitrary: fewer lines
 /// may be equal by chance.
 const MOST_LIKELY: usize = 3;
-
-/// How much older than its commit a change may be, if nothing else links its session to the commit, in milliseconds: a
-/// month, as for links with commits.
-const HORIZON: Millis = 30 * 24 * 60 * 60 * 1000;
 
 /// A line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,6 +70,10 @@ impl Group {
     /// The number of tokens that a group takes in an answer at least. Arbitrary: its lines, commit and author.
     pub const LEAST_TOKENS: usize = 30;
 
+    fn is_linked(&self, session: SessionKey) -> bool {
+        self.links.iter().any(|(linked, _)| *linked == session)
+    }
+
     /// Returns whether the likeliest session is so surely linked to the commit that it is named, although none of its
     /// recorded changes has the lines.
     pub fn has_sure_link(&self) -> bool {
@@ -108,7 +107,7 @@ impl Group {
         let mut writers: Vec<(Writer, HashSet<u32>)> = Vec::new();
         while writers.len() < MOST_WRITERS {
             let rated = rows.iter().filter_map(|row| {
-                let is_linked = self.links.iter().any(|(session, _)| *session == row.session);
+                let is_linked = self.is_linked(row.session);
                 let own: HashSet<u32> = left
                     .iter()
                     .copied()
@@ -134,11 +133,10 @@ impl Group {
 
     /// Finds the calls of linked sessions that changed the file, but of whose lines none or only a sample is known.
     pub fn find_changes(&mut self, rows: &[WriteRow], until: Millis) {
-        let is_linked = |row: &WriteRow| self.links.iter().any(|(session, _)| *session == row.session);
         let is_it = |row: &&WriteRow| {
             let is_near = (until - HORIZON..=until).contains(&row.time);
             let is_partly_known = row.lines.is_empty() || SAMPLES.contains(&row.lines.len());
-            is_partly_known && is_near && self.paths.contains(&row.path) && is_linked(row)
+            is_partly_known && is_near && self.paths.contains(&row.path) && self.is_linked(row.session)
         };
         let changes = rows.iter().filter(is_it).take(MOST_WRITERS);
         self.changes = changes.map(|row| Writer { memory: row.memory, session: row.session }).collect();
@@ -171,21 +169,19 @@ impl Group {
         }
         groups.into_values().collect()
     }
-}
 
-impl Group {
     /// Gives lines without a writer to the call that wrote the lines before and after them in the same run, if its
     /// session led to the commit. Of a long change, only a sample of the lines is recorded.
     fn close_gaps(&self, places: &mut [Option<Option<usize>>], writers: &[(Writer, HashSet<u32>)]) {
-        let is_linked =
-            |place: usize| self.links.iter().any(|(session, _)| *session == writers[place].0.session);
         let mut last: Option<(usize, usize)> = None;
         for at in 0..places.len() {
             if at > 0 && self.lines[at - 1].number + 1 != self.lines[at].number {
                 last = None;
             }
             let Some(Some(place)) = places[at] else { continue };
-            if let Some((from, _)) = last.filter(|(_, before)| *before == place && is_linked(place)) {
+            if let Some((from, _)) =
+                last.filter(|(_, before)| *before == place && self.is_linked(writers[place].0.session))
+            {
                 places[from + 1..at].fill(Some(Some(place)));
             }
             last = Some((at, place));
