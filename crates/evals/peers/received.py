@@ -21,6 +21,8 @@ NOTES = [NOTE.format(number) * 2 + CODE.format(number, "Ottoline") for number in
 QUESTION = "what did Ottoline decide about shelves for marmalade, and about weighing the crates"
 SESSION = "larder-notes"
 STASHED = [f"{SESSION}#1-40"]
+# A file of which each line has a commit of its own, and each commit a long reason.
+SHELVES = "shelves.txt"
 
 
 def fill(client):
@@ -32,6 +34,13 @@ def fill(client):
     for page in pages:
         serve(client, [("save_messages", {"session_id": SESSION, "messages": page})])
     serve(client, [("stash_context", {"segment_ids": STASHED})])
+    shelves = client.repository / SHELVES
+    for number in range(1, 41):
+        with shelves.open("a") as file:
+            file.write(f"shelf {number} holds {number * 7} jars of marmalade\n")
+        client.run(["git", "add", SHELVES])
+        client.run(["git", "commit", "-qm", f"shelves: give number {number} to marmalade\n\n{NOTE.format(number)}"])
+    client.run([str(client.tiro), "import", "git"])
 
 
 def serve(client, calls):
@@ -59,6 +68,7 @@ def calls(client):
         "get_context_summary": {"query": QUESTION},
         "summarize_conversation": {"session_id": SESSION},
         "merge_stashed_context": {"segment_ids": STASHED},
+        "explain_lines": {"path": SHELVES},
     }
     named = [tool["name"] for tool in tools if "max_tokens" in tool["inputSchema"]["properties"]]
     check(not (new := set(named) - set(arguments)), f"no call is known of {', '.join(new)}")
