@@ -132,6 +132,57 @@ pub async fn pages_of_a_list_hold_each_memory_once(fixture: Fixture) {
     assert_eq!(seen, ["e", "d", "c", "b", "a"]);
 }
 
+pub async fn the_latest_memories_come_first(fixture: Fixture) {
+    for (text, time) in [("c", 30), ("e", 50), ("a", 10), ("b", 20), ("d", 30)] {
+        fixture.put(message_at("s", text, time)).await;
+    }
+    let latest = async |filter: Filter, limit| {
+        let found = fixture.store.latest(&fixture.scope, &filter, limit).await.answered();
+        found.into_iter().map(|memory| memory.text).collect::<Vec<_>>().concat()
+    };
+    assert_eq!(latest(Filter::default(), 9).await, "edcba");
+    assert_eq!(latest(Filter::default(), 2).await, "ed");
+    let between = Filter { since: Some(20), until: Some(50), ..Filter::default() };
+    assert_eq!(latest(between, 9).await, "dcb");
+    let commits = Filter { kinds: Some(vec![Kind::Commit]), ..Filter::default() };
+    assert_eq!(latest(commits, 9).await, "");
+}
+
+pub async fn activity_is_counted_by_session_and_quarter_hour(fixture: Fixture) {
+    let quarter = QUARTER_HOUR;
+    for (session, time) in [("t", quarter), ("s", 5), ("s", quarter - 1), ("s", quarter), ("s", 9 * quarter)]
+    {
+        fixture.put(message_at(session, &format!("maple at {time}"), time)).await;
+    }
+    let forgotten = fixture.put(message_at("s", "willow", 6)).await;
+    fixture.put(fact("s", "larch", &[&forgotten])).await;
+    fixture.forget(&[&forgotten], "f1").await;
+    let filter = Filter { until: Some(9 * quarter), ..Filter::default() };
+    let rows = fixture.store.activity(&fixture.scope, &filter).await.answered();
+    let counted: Vec<_> =
+        rows.iter().map(|row| (row.session.as_str(), row.first, row.last, row.messages)).collect();
+    let expected = [("s", 5, quarter - 1, 2), ("s", quarter, quarter, 1), ("t", quarter, quarter, 1)];
+    assert_eq!(counted, expected);
+    assert!(rows.iter().all(|row| row.tokens > 0), "{rows:?}");
+    let only = fixture.store.activity(&fixture.only(&["t"]), &Filter::default()).await.answered();
+    assert_eq!(only.len(), 1);
+}
+
+pub async fn ids_are_found_by_their_beginning(fixture: Fixture) {
+    let mut ids = fixture.say("s", &["a", "b", "c", "d", "e"]).await;
+    let all = async |scope: &tiro_base::scope::Scope, beginning: &str, limit| {
+        fixture.store.ids_beginning(scope, beginning, limit).await.answered()
+    };
+    assert_eq!(all(&fixture.scope, ids[2].as_str(), 9).await, ids[2..3]);
+    fixture.forget(&[&ids[4]], "f1").await;
+    ids.truncate(4);
+    ids.sort_by(|one, other| one.as_str().cmp(other.as_str()));
+    assert_eq!(all(&fixture.scope, "m", 9).await, ids);
+    assert_eq!(all(&fixture.scope, "m", 2).await, ids[..2]);
+    assert!(all(&fixture.only(&["other"]), "m", 9).await.is_empty());
+    assert!(all(&fixture.scope, "x", 9).await.is_empty());
+}
+
 pub async fn references_are_known_from_both_ends(fixture: Fixture) {
     let ids = fixture.say("s", &["maple"]).await;
     let mut draft = fact("s", "of maple", &[&ids[0]]).draft;

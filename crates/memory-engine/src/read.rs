@@ -1,15 +1,16 @@
 //! Reads memories: by key, by id, by their places, and what they refer to.
 
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::MemoryStore;
 use super::state::{State, Stored};
 use super::view::View;
 use tiro_base::error::Result;
 use tiro_base::filter::Filter;
-use tiro_base::memory::{Kind, Memory, MemoryId, MemoryKey};
+use tiro_base::memory::{Kind, Memory, MemoryId, MemoryKey, Millis};
 use tiro_base::scope::{Scope, SessionId};
-use tiro_store::{Before, ChunkKey, ChunkRange, Neighbour, ShownMemory};
+use tiro_store::{ActivityRow, Before, ChunkKey, ChunkRange, Neighbour, QUARTER_HOUR, ShownMemory};
 
 /// The most sessions that are named as having led to a commit.
 const MOST_BEHIND: usize = 5;
@@ -114,6 +115,58 @@ impl MemoryStore {
             let view = state.living(scope).narrowed(filter);
             let listed = view.all().rev().filter(|(key, _)| after.is_none_or(|after| *key < after));
             Ok(listed.take(limit).map(|(key, memory)| state.shown(key, memory)).collect())
+        })
+    }
+
+    /// Does as [`ReadMemories::ids_beginning`](tiro_store::ReadMemories::ids_beginning).
+    pub(crate) async fn ids_beginning(
+        &self,
+        scope: &Scope,
+        beginning: &str,
+        limit: usize,
+    ) -> Result<Vec<MemoryId>> {
+        self.read(scope, |state| {
+            let view = state.living(scope);
+            let mut ids: Vec<MemoryId> = view
+                .all()
+                .filter(|(_, memory)| memory.id.as_str().starts_with(beginning))
+                .map(|(_, memory)| memory.id.clone())
+                .collect();
+            ids.sort_by(|one, other| one.as_str().cmp(other.as_str()));
+            ids.truncate(limit);
+            Ok(ids)
+        })
+    }
+
+    /// Does as [`ReadMemories::latest`](tiro_store::ReadMemories::latest).
+    pub(crate) async fn latest(&self, scope: &Scope, filter: &Filter, limit: usize) -> Result<Vec<Memory>> {
+        self.read(scope, |state| {
+            let view = state.living(scope).narrowed(filter);
+            let mut all: Vec<_> = view.all().collect();
+            all.sort_by_key(|(key, memory)| Reverse((memory.time, *key)));
+            Ok(all.into_iter().take(limit).map(|(key, memory)| state.shown(key, memory)).collect())
+        })
+    }
+
+    /// Does as [`ReadSessions::activity`](tiro_store::ReadSessions::activity).
+    pub(crate) async fn activity(&self, scope: &Scope, filter: &Filter) -> Result<Vec<ActivityRow>> {
+        self.read(scope, |state| {
+            let view = state.living(scope).narrowed(filter);
+            let mut rows: BTreeMap<(SessionId, Millis), ActivityRow> = BTreeMap::new();
+            for (_, memory) in view.all().filter(|(_, memory)| memory.kind == Kind::Message) {
+                let Some(session) = state.name_of(memory) else { continue };
+                let row = rows.entry((session.clone(), memory.time / QUARTER_HOUR)).or_insert(ActivityRow {
+                    session,
+                    first: memory.time,
+                    last: memory.time,
+                    messages: 0,
+                    tokens: 0,
+                });
+                (row.first, row.last) = (row.first.min(memory.time), row.last.max(memory.time));
+                row.messages += 1;
+                row.tokens += memory.tokens;
+            }
+            Ok(rows.into_values().collect())
         })
     }
 

@@ -12,7 +12,9 @@ macro_rules! methods {
                 memory(id: &MemoryId) -> Option<Memory>;
                 memories(keys: Vec<MemoryKey>) -> Vec<Memory>;
                 keys_of(ids: Vec<MemoryId>) -> Vec<Option<MemoryKey>>;
+                ids_beginning(beginning: &str, limit: usize) -> Vec<MemoryId>;
                 list(filter: &Filter, after: Option<MemoryKey>, limit: usize) -> Vec<Memory>;
+                latest(filter: &Filter, limit: usize) -> Vec<Memory>;
                 shown(found: Vec<(MemoryKey, ChunkKey)>) -> Vec<ShownMemory>;
                 texts(keys: Vec<MemoryKey>) -> Vec<(MemoryKey, String)>;
                 checked_texts(keys: Vec<MemoryKey>) -> Vec<(MemoryKey, String, bool)>;
@@ -27,6 +29,7 @@ macro_rules! methods {
             }
             ReadSessions {
                 sessions(offset: usize, limit: usize) -> Vec<SessionRow>;
+                activity(filter: &Filter) -> Vec<ActivityRow>;
                 session_stands(session: &SessionId) -> (Option<String>, Option<String>);
                 about_sessions(sessions: Vec<SessionId>) -> Vec<About>;
                 sessions_called(text: &str, limit: usize) -> Vec<SessionId>;

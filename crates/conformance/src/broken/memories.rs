@@ -129,6 +129,21 @@ impl BrokenStore {
         Ok(self.ordered(found))
     }
 
+    pub async fn ids_beginning(&self, scope: &Scope, beginning: &str, limit: usize) -> Result<Vec<MemoryId>> {
+        Ok(self.ordered(self.inner.ids_beginning(&self.scope(scope), beginning, self.limit(limit)).await?))
+    }
+
+    pub async fn latest(&self, scope: &Scope, filter: &Filter, limit: usize) -> Result<Vec<Memory>> {
+        let (filter, limit) = (self.filter(filter), self.limit(limit));
+        let mut found = self.inner.latest(&self.scope(scope), &filter, limit).await?;
+        found.retain(|memory| self.shows(&memory.id));
+        Ok(self.ordered(found))
+    }
+
+    pub async fn activity(&self, scope: &Scope, filter: &Filter) -> Result<Vec<ActivityRow>> {
+        Ok(self.ordered(self.inner.activity(&self.scope(scope), &self.filter(filter)).await?))
+    }
+
     pub(super) fn filter(&self, filter: &Filter) -> Filter {
         if self.is(Fault::IgnoresFilter) { Filter::default() } else { filter.clone() }
     }

@@ -9,3 +9,4 @@ mod references;
 pub(super) mod segments;
 pub(super) mod sessions;
 pub(super) mod stats;
+mod timeline;

@@ -22,6 +22,9 @@ pub trait ReadMemories: Send + Sync {
     /// scope has.
     async fn keys_of(&self, scope: &Scope, ids: Vec<MemoryId>) -> Result<Vec<Option<MemoryKey>>>;
 
+    /// Returns up to `limit` ids of living memories of the scope that begin with `beginning`, in order.
+    async fn ids_beginning(&self, scope: &Scope, beginning: &str, limit: usize) -> Result<Vec<MemoryId>>;
+
     /// Returns up to `limit` living memories that `filter` admits, the last stored first. If `after` is `Some`,
     /// the list begins with the memory that was stored before `after`.
     ///
@@ -33,6 +36,10 @@ pub trait ReadMemories: Send + Sync {
         after: Option<MemoryKey>,
         limit: usize,
     ) -> Result<Vec<Memory>>;
+
+    /// Returns up to `limit` living memories that `filter` admits, the latest first. Of memories of the same time, the
+    /// last stored comes first.
+    async fn latest(&self, scope: &Scope, filter: &Filter, limit: usize) -> Result<Vec<Memory>>;
 
     /// Returns the memories of `found` in the form in which answers show them. `found` has pairs of a memory and its
     /// best chunk. Memories that are forgotten or out of scope are left out. The field `place` of each result is its

@@ -5,9 +5,11 @@ use std::collections::HashSet;
 use async_trait::async_trait;
 
 use crate::{
-    About, ContextParts, ContextQuery, GrownSession, LeftSession, MessageRow, Origin, SessionRow, SourceState,
+    About, ActivityRow, ContextParts, ContextQuery, GrownSession, LeftSession, MessageRow, Origin,
+    SessionRow, SourceState,
 };
 use tiro_base::error::Result;
+use tiro_base::filter::Filter;
 use tiro_base::memory::Millis;
 use tiro_base::scope::{Scope, SessionId};
 
@@ -17,6 +19,10 @@ pub trait ReadSessions: Send + Sync {
     /// Returns up to `limit` sessions of the scope that have living memories, the latest first. Sessions that a script
     /// ran come last. The first `offset` sessions are left out.
     async fn sessions(&self, scope: &Scope, offset: usize, limit: usize) -> Result<Vec<SessionRow>>;
+
+    /// Returns how much was said in each session of the scope, for each quarter of an hour. Only living messages that
+    /// `filter` admits count. The result is ordered by session and time.
+    async fn activity(&self, scope: &Scope, filter: &Filter) -> Result<Vec<ActivityRow>>;
 
     /// Returns the branch and the commit that were last checked out in the session. The branch and the commit are
     /// `None` if there is no such session.

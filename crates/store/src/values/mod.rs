@@ -34,8 +34,8 @@ pub use ledger::{
 pub use links::{BehindRow, CallRow, CommitLinks, CommitRow, GraphRow, LinkedCommit, WriteRow};
 pub use projects::{Flavour, ProjectRow};
 pub use sessions::{
-    About, ContextParts, ContextQuery, GrownSession, HEADLESS, MessageRow, Origin, SegmentRow, SessionRow,
-    SourceState, source_hash,
+    About, ActivityRow, ContextParts, ContextQuery, GrownSession, HEADLESS, MessageRow, Origin, QUARTER_HOUR,
+    SegmentRow, SessionRow, SourceState, source_hash,
 };
 pub use stash::{
     ShownLine, StashCause, StashContents, StashExpired, StashGroup, StashPage, StashReceipt, StashedMemory,

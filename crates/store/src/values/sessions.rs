@@ -23,6 +23,24 @@ pub struct SessionRow {
     pub head_sha: Option<String>,
 }
 
+/// How much was said in a session within a quarter of an hour. In all zones of today, a day begins with such a quarter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ActivityRow {
+    /// The session.
+    pub session: SessionId,
+    /// The time of the first message.
+    pub first: Millis,
+    /// The time of the last message.
+    pub last: Millis,
+    /// How many living messages there are.
+    pub messages: i64,
+    /// How many tokens these messages have (o200k).
+    pub tokens: i64,
+}
+
+/// The length of the times that an [`ActivityRow`] counts, in milliseconds.
+pub const QUARTER_HOUR: Millis = 15 * 60 * 1000;
+
 /// If a script ran the session, the client's name ends with this. Such sessions are listed last.
 pub const HEADLESS: &str = " headless";
 

@@ -1,0 +1,96 @@
+//! Reads lists for people: memories and sessions in the order of time, and ids by their beginning.
+
+use rusqlite::types::Value;
+use rusqlite::{Row, params_from_iter};
+
+use crate::SqliteStore;
+use crate::columns::id;
+use crate::read::conditions::Conditions;
+use crate::read::memories::{COLUMNS, memory};
+use tiro_base::error;
+use tiro_base::filter::Filter;
+use tiro_base::memory::{Memory, MemoryId};
+use tiro_base::scope::{Scope, SessionId};
+use tiro_store::{ActivityRow, QUARTER_HOUR};
+
+impl SqliteStore {
+    pub(crate) async fn ids_beginning(
+        &self,
+        scope: &Scope,
+        beginning: &str,
+        limit: usize,
+    ) -> error::Result<Vec<MemoryId>> {
+        let beginning = beginning.to_owned();
+        self.read(scope, move |_, connection, scope| {
+            let conditions = Conditions::of_scope(connection, scope)?;
+            let sql = format!(
+                "SELECT m.id FROM memories m WHERE {} AND m.id >= ? AND m.id < ? ORDER BY m.id LIMIT ?",
+                conditions.sql
+            );
+            // Ids consist of letters and digits, so `{` follows all of them.
+            let end = format!("{beginning}{{");
+            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+            let own = [Value::from(beginning), Value::from(end), Value::from(limit)];
+            let mut statement = connection.prepare_cached(&sql)?;
+            let rows = statement
+                .query_map(params_from_iter(conditions.values.into_iter().chain(own)), |row| id(row, 0))?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+
+    pub(crate) async fn latest(
+        &self,
+        scope: &Scope,
+        filter: &Filter,
+        limit: usize,
+    ) -> error::Result<Vec<Memory>> {
+        let filter = filter.clone();
+        self.read(scope, move |_, connection, scope| {
+            let conditions = Conditions::of_scope(connection, scope)?.narrowed(&filter);
+            let sql = format!(
+                "SELECT {COLUMNS} FROM memories m LEFT JOIN sessions s ON s.seq = m.session
+                 WHERE {} ORDER BY m.time DESC, m.seq DESC LIMIT ?",
+                conditions.sql
+            );
+            let limit = Value::from(i64::try_from(limit).unwrap_or(i64::MAX));
+            let values = conditions.values.into_iter().chain([limit]);
+            let mut statement = connection.prepare_cached(&sql)?;
+            let rows = statement.query_map(params_from_iter(values), memory)?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+
+    pub(crate) async fn activity(&self, scope: &Scope, filter: &Filter) -> error::Result<Vec<ActivityRow>> {
+        let filter = filter.clone();
+        self.read(scope, move |_, connection, scope| {
+            let conditions = Conditions::of_scope(connection, scope)?.narrowed(&filter);
+            // Times before 1970 are negative, and SQLite rounds towards zero. Such a quarter is counted together with
+            // the one after it.
+            let sql = format!(
+                "SELECT s.name, min(m.time), max(m.time), count(*), sum(m.tokens)
+                 FROM memories m JOIN sessions s ON s.seq = m.session WHERE {} AND m.kind = 'message'
+                 GROUP BY s.seq, m.time / {QUARTER_HOUR} ORDER BY s.name, 2",
+                conditions.sql
+            );
+            let mut statement = connection.prepare_cached(&sql)?;
+            let rows = statement.query_map(params_from_iter(conditions.values), activity)?;
+            let rows: Vec<Option<ActivityRow>> = rows.collect::<Result<_, _>>()?;
+            Ok(rows.into_iter().flatten().collect())
+        })
+        .await
+    }
+}
+
+/// Returns the row, or `None` if the name of its session can't be read.
+fn activity(row: &Row<'_>) -> rusqlite::Result<Option<ActivityRow>> {
+    let Some(session) = SessionId::parse(&row.get::<_, String>(0)?) else { return Ok(None) };
+    Ok(Some(ActivityRow {
+        session,
+        first: row.get(1)?,
+        last: row.get(2)?,
+        messages: row.get(3)?,
+        tokens: row.get(4)?,
+    }))
+}
