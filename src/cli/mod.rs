@@ -1,15 +1,17 @@
 //! The command line. This module reads arguments, calls an operation and prints the answer. Each subcommand has a file.
 //!
 //! `--json` prints the answer as JSON on stdout. Everything else goes to stderr: progress, notes, and errors with
-//! their hints. With `--json`, an error and its hint are one JSON object. The exit code is 1 after an error and 2
-//! after wrong usage.
+//! their hints. With `--json`, an error and its hint are one JSON object. The exit code is 2 if the arguments are wrong,
+//! and 1 after any other error.
 
 mod ask;
 mod consult;
 mod flags;
+mod look;
 mod memory;
 mod operate;
 mod print;
+mod programs;
 mod progress;
 mod setup;
 mod terminal;
@@ -22,7 +24,8 @@ use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use consult::chat;
-use memory::{add, backup, context, export, forget, mark, search, sessions, show, stash, summarize, why};
+use look::{context, list, log, search, sessions, show, why};
+use memory::{add, backup, edit, export, forget, mark, stash, summarize};
 use operate::{bench, extract_text, gc, hook, index, serve, stats};
 use print::Out;
 use setup::{completions, demo, doctor, import, init, man, model, pause, projects, provider};
@@ -79,6 +82,10 @@ enum Command {
     Import(import::Args),
     /// Search the project's memory
     Search(search::Args),
+    /// List memories, the latest first
+    List(list::Args),
+    /// List sessions and commits by day
+    Log(log::Args),
     /// Say why lines of a file are as they are
     Why(why::Args),
     /// Ask a configured model about files of the project, in a thread that lasts
@@ -89,6 +96,8 @@ enum Command {
     Show(show::Args),
     /// Store a fact, a decision or another text
     Add(add::Args),
+    /// Edit a memory in your editor; the new text replaces the old one, which is kept
+    Edit(edit::Args),
     /// Mark memories as important, so that they rank higher; --off removes the mark
     Mark(mark::Args),
     /// Summarise a conversation, all conversations, or commits
@@ -157,7 +166,7 @@ pub fn main() -> ExitCode {
         Err(error) => {
             let command = matches.subcommand_name().and_then(|name| command_line.find_subcommand(name));
             print::failure(&error, command, out);
-            ExitCode::FAILURE
+            if error.kind() == Kind::BadInput { ExitCode::from(2) } else { ExitCode::FAILURE }
         }
     }
 }
@@ -210,6 +219,7 @@ fn run(cli: Cli, out: Out) -> Result<ExitCode> {
         return Err(Arc::into_inner(fault).expect("the configuration is the only owner"));
     }
     print::log(&config.log);
+    programs::choose_pager(&config);
     times::use_zone(&config.options.zone);
     let caller = WritingCaller::of_process(&config);
     let stores = Arc::new(SqliteFiles::new(config.data_dir.clone()));
@@ -232,11 +242,14 @@ fn run(cli: Cli, out: Out) -> Result<ExitCode> {
             Command::Init(args) => init::run(&engine, &caller, args, out).await,
             Command::Import(args) => import::run(&engine, &caller, args, out).await,
             Command::Search(args) => search::run(&engine, &caller, args, out).await,
+            Command::List(args) => list::run(&engine, &caller, args, out).await,
+            Command::Log(args) => log::run(&engine, &caller, args, out).await,
             Command::Why(args) => why::run(&engine, &caller, args, out).await,
             Command::Chat(args) => chat::run(&engine, &caller, args, out).await,
             Command::Context(args) => context::run(&engine, &caller, args, out).await,
             Command::Show(args) => show::run(&engine, &caller, args, out).await,
             Command::Add(args) => add::run(&engine, &caller, args, out).await,
+            Command::Edit(args) => edit::run(&engine, &caller, args, out).await,
             Command::Mark(args) => mark::run(&engine, &caller, args, out).await,
             Command::Summarize(args) => summarize::run(&engine, &caller, args, out).await,
             Command::Sessions(args) => sessions::run(&engine, &caller, args, out).await,

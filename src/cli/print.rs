@@ -17,6 +17,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::flags;
+use super::programs;
 use super::terminal::{Page, Screen, Span, Style};
 use tiro_base::envelope;
 use tiro_base::error::{Context, Error, Kind, Result, cleaned, quoted};
@@ -77,7 +78,7 @@ impl Out {
             true => {
                 self.line(&serde_json::to_string_pretty(answer).expect("answers are plain values"))?;
             }
-            false => written(write!(io::stdout(), "{}", page(screen()).render()))?,
+            false => show(&page(screen()).render())?,
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -87,6 +88,19 @@ impl Out {
         let line = if self.json { envelope::in_json(line) } else { envelope::escape(line) };
         written(writeln!(io::stdout(), "{line}"))
     }
+}
+
+/// Prints `text`, in the pager if stdout is a terminal with fewer rows.
+fn show(text: &str) -> Result<()> {
+    let stdout = io::stdout();
+    let rows = terminal_size::terminal_size_of(&stdout)
+        .filter(|_| stdout.is_terminal() && io::stdin().is_terminal());
+    let is_long =
+        rows.is_some_and(|(_, terminal_size::Height(rows))| text.lines().count() >= usize::from(rows));
+    if is_long && programs::page(text) {
+        return Ok(());
+    }
+    written(write!(io::stdout(), "{text}"))
 }
 
 fn written(result: io::Result<()>) -> Result<()> {

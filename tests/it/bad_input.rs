@@ -460,7 +460,7 @@ fn wrong_usage_and_failure_have_different_exit_codes() {
     let home = Home::new();
     let project = home.dir("project");
     for (args, code) in
-        [(&["serch", "x"][..], 2), (&["search"], 2), (&["search", "x", "--k", "0"], 1), (&["undo"], 1)]
+        [(&["serch", "x"][..], 2), (&["search"], 2), (&["search", "x", "--k", "0"], 2), (&["undo"], 1)]
     {
         let output = home.tiro(&project, args).output().unwrap();
         assert_eq!(output.status.code(), Some(code), "{args:?}: {output:?}");

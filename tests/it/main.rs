@@ -42,6 +42,7 @@ mod keeps_out;
 mod large;
 mod leaves;
 mod links;
+mod lists;
 mod lives_beside;
 mod looks;
 mod many_documents;

@@ -20,7 +20,7 @@ pub struct Args {
     #[arg(long = "type", value_name = "KIND")]
     kind: Option<String>,
     /// A tag to filter by
-    #[arg(long)]
+    #[arg(long, visible_alias = "tag")]
     topic: Option<String>,
     /// `project`, or `owner` for all your projects
     #[arg(long, default_value = "project")]

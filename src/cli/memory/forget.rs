@@ -9,7 +9,7 @@ use crate::cli::print::{self, Out};
 use tiro_base::error::Result;
 use tiro_host::caller::WritingCaller;
 use tiro_host::engine::Engine;
-use tiro_tools::memory::forget_context;
+use tiro_tools::memory::{forget_context, named};
 
 /// The memories to forget. The command line gives exactly one of these fields.
 #[derive(clap::Args)]
@@ -60,7 +60,7 @@ pub struct UndoArgs {
 /// forgotten.
 pub async fn forget(engine: &Engine, caller: &WritingCaller, args: ForgetArgs, out: Out) -> Result<ExitCode> {
     let asks = args.what.query.is_some() && !args.dry_run && !args.yes && std::io::stdin().is_terminal();
-    let mut wanted = asked(args);
+    let mut wanted = asked(engine, caller, args).await?;
     if asks {
         let dry = forget_context::Args { dry_run: Some(true), ..wanted.clone() };
         let shown = forget_context::run(engine, caller, dry).await?;
@@ -77,9 +77,11 @@ pub async fn forget(engine: &Engine, caller: &WritingCaller, args: ForgetArgs, o
     out.answer(&output, &text)
 }
 
-fn asked(args: ForgetArgs) -> forget_context::Args {
+async fn asked(engine: &Engine, caller: &WritingCaller, args: ForgetArgs) -> Result<forget_context::Args> {
     let What { ids, session, source, query } = args.what;
-    forget_context::Args {
+    let ids = named::all_in_full(engine, caller, &ids).await?;
+    let session = named::optional_session(engine, caller, session).await?;
+    Ok(forget_context::Args {
         ids: Some(ids).filter(|ids| !ids.is_empty()),
         session_id: session,
         source,
@@ -87,7 +89,7 @@ fn asked(args: ForgetArgs) -> forget_context::Args {
         undo: None,
         purge: Some(args.purge),
         dry_run: Some(args.dry_run),
-    }
+    })
 }
 
 /// Restores forgotten memories and prints them.

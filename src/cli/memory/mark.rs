@@ -6,7 +6,7 @@ use crate::cli::print::Out;
 use tiro_base::error::Result;
 use tiro_host::caller::WritingCaller;
 use tiro_host::engine::Engine;
-use tiro_tools::memory::mark_important;
+use tiro_tools::memory::{mark_important, named};
 
 /// The arguments of `tiro mark`.
 #[derive(clap::Args)]
@@ -25,6 +25,7 @@ pub struct Args {
 /// Sets or removes the mark.
 pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args, out: Out) -> Result<ExitCode> {
     let Args { ids, off, importance } = args;
+    let ids = named::all_in_full(engine, caller, &ids).await?;
     let args = mark_important::Args { ids, important: Some(!off), importance };
     let output = mark_important::run(engine, caller, args).await?;
     out.answer(&output, &output.text())

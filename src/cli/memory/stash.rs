@@ -7,8 +7,9 @@ use crate::cli::terminal::{Marks, Page, Screen, Span, Style, number};
 use tiro_base::error::{Result, partial};
 use tiro_base::humanize::counted;
 use tiro_base::memory::Millis;
-use tiro_host::caller::WritingCaller;
+use tiro_host::caller::{Caller, WritingCaller};
 use tiro_host::engine::Engine;
+use tiro_tools::memory::named;
 use tiro_tools::stash::retrieve_stashed_context::{self as retrieve, Filters};
 use tiro_tools::stash::{export_stash, merge_stashed_context as merge};
 
@@ -62,7 +63,7 @@ struct Only {
     #[arg(long = "type", value_name = "TYPE")]
     kind: Option<String>,
     /// Only segments with this topic
-    #[arg(long)]
+    #[arg(long, visible_alias = "tag")]
     topic: Option<String>,
     /// Only segments of this session
     #[arg(long, value_name = "NAME")]
@@ -79,9 +80,10 @@ struct Only {
 }
 
 impl Only {
-    fn filters(self) -> Option<Filters> {
+    async fn filters(self, engine: &Engine, caller: &Caller) -> Result<Option<Filters>> {
         let Only { kind, topic, session, source, since, until } = self;
-        Some(Filters { kind, topic, session_id: session, start_time: since, end_time: until, source })
+        let session_id = named::optional_session(engine, caller, session).await?;
+        Ok(Some(Filters { kind, topic, session_id, start_time: since, end_time: until, source }))
     }
 }
 
@@ -90,7 +92,11 @@ pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args, out: Out) 
     let now = engine.now();
     match args.action {
         Action::List { only, cursor } => {
-            let args = retrieve::Args { filters: only.filters(), cursor, ..retrieve::Args::default() };
+            let args = retrieve::Args {
+                filters: only.filters(engine, caller).await?,
+                cursor,
+                ..retrieve::Args::default()
+            };
             let output = retrieve::run(engine, caller, args).await?;
             out.view(&output, |screen| list(&output, screen, now))
         }
@@ -101,13 +107,14 @@ pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args, out: Out) 
                 query: Some(query),
                 top_k: Some(k),
                 min_similarity,
-                filters: only.filters(),
+                filters: only.filters(engine, caller).await?,
                 ..retrieve::Args::default()
             };
             let output = retrieve::run(engine, caller, args).await?;
             out.view(&output, |screen| hits(&output, &marks, screen, now))
         }
         Action::Restore { ids, remove } => {
+            let ids = named::all_in_full(engine, caller, &ids).await?;
             let output = merge::restore(engine, caller, &ids, !remove).await?;
             out.view(&output, |screen| restored(&output, screen, now))
         }

@@ -10,6 +10,7 @@ use tiro_host::caller::WritingCaller;
 use tiro_host::engine::Engine;
 use tiro_tools::context::summarize_conversation::{self, Detail};
 use tiro_tools::context::{summarize_all, summarize_commits};
+use tiro_tools::memory::named;
 
 /// The arguments of `tiro summarize`.
 #[derive(clap::Args)]
@@ -73,7 +74,7 @@ pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args, out: Out) 
         return all(engine, caller, args, out).await;
     };
     let args = summarize_conversation::Args {
-        session_id: session,
+        session_id: named::session(engine, caller, &session).await?,
         level: Some(level),
         from: args.from,
         to: args.to,

@@ -27,6 +27,12 @@ pub fn minute(time: &str) -> String {
     }
 }
 
+/// Returns the time of the day of the RFC 3339 time `time` in the zone of the user, such as `09:30`. Any other text is
+/// returned unchanged.
+pub fn clock(time: &str) -> String {
+    minute(time).rsplit(' ').next().unwrap_or(time).to_owned()
+}
+
 /// Returns how long before `now` the RFC 3339 time `time` was, such as `3 days ago`. Days are those of the user's zone.
 /// If `time` is later than `now` or isn't a time, returns the same as [`minute`].
 pub fn ago(time: &str, now: Millis) -> String {

@@ -20,6 +20,7 @@ use tiro_base::error::partial;
 pub use tiro_base::humanize::thousands as number;
 use tiro_base::memory::Millis;
 
+pub use dates::clock;
 pub use marks::Marks;
 
 /// The output on which a page is shown.

@@ -112,8 +112,8 @@ const WALLS: &[(&[&str], &[&str], &str)] = &[
     ),
     (
         &["process::Command", "process::{Child", "process::{Command"],
-        &["files/documents/process.rs", "embed/install.rs"],
-        "processes are started only to parse untrusted documents and to install the model",
+        &["files/documents/process.rs", "embed/install.rs", "cli/programs.rs"],
+        "processes are started only to parse untrusted documents, to install the model, and as the user's own programs",
     ),
     (
         &["println!", "print!", "io::stdout(", "io::stderr("],
@@ -131,7 +131,7 @@ const WALLS: &[(&[&str], &[&str], &str)] = &[
 /// shown. An error of another library can quote a file, so it is kept as the cause, of which only the kind is shown.
 const OWN_ERRORS: &[&str] = &[
     "caller/mod.rs",
-    "cli/memory/context.rs",
+    "cli/look/context.rs",
     "cli/print.rs",
     "clients/mod.rs",
     "config/edit.rs",

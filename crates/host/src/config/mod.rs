@@ -54,6 +54,11 @@ pub struct Config {
     pub home: Option<PathBuf>,
     /// The operating system's user.
     pub owner: TenantId,
+    /// The command that shows long output: `TIRO_PAGER`, otherwise `PAGER`. If the variable is empty, the value is empty,
+    /// too.
+    pub pager: Option<String>,
+    /// The command that edits a text: `VISUAL`, otherwise `EDITOR`.
+    pub editor: Option<String>,
     /// Whether answers list the duration of each stage: `TIRO_TIMINGS`.
     pub timings: bool,
     /// The directories of clients' files; `None` if there is no home directory.
@@ -85,6 +90,8 @@ impl Config {
             current_dir: Some(folder.to_owned()),
             home: None,
             owner: TenantId::new("test"),
+            pager: None,
+            editor: None,
             timings: false,
             clients: None,
             options: Options::default(),
@@ -179,6 +186,8 @@ impl Config {
             current_dir: std::env::current_dir().ok(),
             home,
             owner: TenantId::new(owner()),
+            pager: std::env::var("TIRO_PAGER").or_else(|_| std::env::var("PAGER")).ok(),
+            editor: ["VISUAL", "EDITOR"].into_iter().find_map(|name| set(name)?.into_string().ok()),
             timings: set("TIRO_TIMINGS").is_some_and(|value| value != "0"),
             ci: set("CI").is_some_and(|value| value != "0" && value != "false"),
             log: set("TIRO_LOG").and_then(|log| log.into_string().ok()).unwrap_or_else(|| "warn".into()),

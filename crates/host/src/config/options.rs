@@ -165,6 +165,8 @@ options! {
     embedding_prose: String = "auto".into(), "embedding.prose", "auto, local, english, multilingual or a provider's name", is_name;
     /// What embeds code, files and logs, with the same values; `auto` stands for what embeds prose.
     embedding_code: String = "auto".into(), "embedding.code", "auto, local, english, multilingual or a provider's name", is_name;
+    /// Whether agents search all of the user's projects; if not, only the project they work in.
+    search_everywhere: bool = false, "search.everywhere", "true or false", any;
     /// The weight of words and meaning in the score of a stashed segment.
     stash_weight_relevance: f64 = stash::WEIGHT_RELEVANCE, "stash.weight_relevance", "a number, 0 to 1", share;
     /// The weight of the age of its text in the score of a stashed segment; it falls by 63% in 30 days.

@@ -78,7 +78,7 @@ async fn search(engine: &Engine, caller: &Caller, arguments: Value, most: usize)
         max_tokens: Some(most.clamp(LEAST_TOKENS, MOST_TOKENS)),
         ..search_project_memory::Args::default()
     };
-    let output = search_project_memory::run(engine, caller, args).await?;
+    let output = search_project_memory::search(engine, caller, args).await?;
     let sources = Sources::memories(output.hits.iter().map(|hit| hit.id.clone()));
     Ok(Returned { text: output.text(), sources })
 }

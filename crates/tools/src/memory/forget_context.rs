@@ -313,7 +313,7 @@ async fn by_query<'a>(
     let words = retrieve::query::terms(&query);
     let max_tokens = Some(SEARCH_TOKENS);
     let args = search::Args { query, k: Some(BY_QUERY), max_tokens, ..search::Args::default() };
-    let mut found = search::run(engine, caller, args).await?.hits;
+    let mut found = search::search(engine, caller, args).await?.hits;
     found.retain(|hit| hit.scope.is_none());
     // The index of a commit also contains words of its changes, but only its message is forgotten.
     let named = |text: &str| words.iter().filter(|word| text.to_lowercase().contains(word.as_str())).count();

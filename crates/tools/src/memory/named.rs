@@ -1,10 +1,13 @@
-//! Finds the session that a text names. The text may be the session's name, an alias, the beginning of the name, or the
-//! title.
+//! Finds the session, memory or commit that a text names. A session is named by its name, an alias, the beginning of the
+//! name, or the title.
 
 use tiro_base::error::{Error, Result, quoted};
 use tiro_base::humanize;
-use tiro_base::scope::SessionId;
+use tiro_base::scope::{SessionId, Sessions};
+use tiro_host::caller::Caller;
+use tiro_host::engine::Engine;
 use tiro_host::project::OpenProject;
+use tiro_intake::session_id;
 
 /// The maximum number of sessions that the error lists if a text names several.
 const MOST_NAMED: usize = 6;
@@ -23,6 +26,113 @@ pub async fn sessions(project: &OpenProject, text: &str) -> Result<Named> {
     let name = project.redactor.redact(&text).text.into_owned();
     let matching = project.store.sessions_called(&project.scope, &name, MOST_NAMED).await?;
     Ok(Named { text, name, matching })
+}
+
+/// Returns the sessions that `texts` name; all sessions if there are none. A text that names no session stays a name, so
+/// that the caller can report it.
+///
+/// Errors with [`BadInput`](tiro_base::error::Kind::BadInput) if a text names several sessions, or can't be a name. The
+/// error names `argument`.
+pub async fn all(project: &OpenProject, argument: &str, texts: &[String]) -> Result<Sessions> {
+    if texts.is_empty() {
+        return Ok(Sessions::All);
+    }
+    let mut named = Vec::with_capacity(texts.len());
+    for text in texts {
+        let matching = sessions(project, text).await?;
+        named.push(match matching.whole() {
+            Some(whole) => whole.clone(),
+            None => match matching.only()? {
+                Some(only) => only.clone(),
+                None => session_id(&project.redactor, argument, text)?,
+            },
+        });
+    }
+    Ok(Sessions::Only(named))
+}
+
+/// Returns the full name of what `text` names in short: a commit by `HEAD`, a branch or a tag, a memory by the first
+/// four characters or more of its id, and a message by the beginning of its session's name, as in `fix#3`. Returns any
+/// other text unchanged.
+///
+/// Errors with [`BadInput`](tiro_base::error::Kind::BadInput) if a short name means several things.
+pub async fn in_full(engine: &Engine, caller: &Caller, text: &str) -> Result<String> {
+    let project = caller.project(engine).await?;
+    let text = text.trim();
+    if sessions(&project, text).await?.whole().is_some() {
+        return Ok(text.to_owned());
+    }
+    if let Some((name, number)) = text.rsplit_once('#').filter(|(_, number)| number.parse::<i64>().is_ok()) {
+        let matching = sessions(&project, name).await?;
+        let session = if matching.whole().is_some() { None } else { matching.only()? };
+        return Ok(session.map_or(text.to_owned(), |session| format!("{session}#{number}")));
+    }
+    if is_beginning(text) {
+        let owners = &engine.installation().await?.registry;
+        let mut ids = project.store.ids_beginning(&project.scope, text, MOST_NAMED).await?;
+        ids.extend(owners.memories().ids_beginning(owners.scope(), text, MOST_NAMED).await?);
+        match &ids[..] {
+            [] => {}
+            [id] => return Ok(id.to_string()),
+            several => {
+                let names: Vec<String> = several.iter().take(MOST_NAMED).map(ToString::to_string).collect();
+                return Err(Error::bad_input(format!("`{text}` matches {}", humanize::some(&names)))
+                    .hint("give more of the id"));
+            }
+        }
+    }
+    let sha = match &project.repository {
+        Some(repository) => repository.commit_called(text)?,
+        None => None,
+    };
+    Ok(sha.map_or(text.to_owned(), |sha| sha.to_string()))
+}
+
+/// Does as [`in_full`] for each of `texts`.
+pub async fn all_in_full(engine: &Engine, caller: &Caller, texts: &[String]) -> Result<Vec<String>> {
+    let mut all = Vec::with_capacity(texts.len());
+    for text in texts {
+        all.push(in_full(engine, caller, text).await?);
+    }
+    Ok(all)
+}
+
+/// Returns the name of the session that `text` names by its name, an alias, the beginning of its name, or its title.
+/// Returns `text` if there is no such session.
+///
+/// Errors with [`BadInput`](tiro_base::error::Kind::BadInput) if several sessions match.
+pub async fn session(engine: &Engine, caller: &Caller, text: &str) -> Result<String> {
+    let matching = sessions(&*caller.project(engine).await?, text).await?;
+    let found = if let Some(whole) = matching.whole() { Some(whole) } else { matching.only()? };
+    Ok(found.map_or(text.to_owned(), ToString::to_string))
+}
+
+/// Does as [`session`] if there is a text.
+pub async fn optional_session(
+    engine: &Engine,
+    caller: &Caller,
+    text: Option<String>,
+) -> Result<Option<String>> {
+    match text {
+        Some(text) => session(engine, caller, &text).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Does as [`session`] for each of `texts`.
+pub async fn sessions_in_full(engine: &Engine, caller: &Caller, texts: &[String]) -> Result<Vec<String>> {
+    let mut all = Vec::with_capacity(texts.len());
+    for text in texts {
+        all.push(session(engine, caller, text).await?);
+    }
+    Ok(all)
+}
+
+/// Returns whether `text` can be the beginning of the id of a memory, but not the whole id.
+fn is_beginning(text: &str) -> bool {
+    (4..14).contains(&text.len())
+        && text.starts_with('m')
+        && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
 }
 
 impl Named {

@@ -7,13 +7,17 @@ use serde::Deserialize;
 
 use crate::common;
 use crate::common::beginning_in_bytes;
-use crate::memory::behind;
-use crate::memory::hits::{self, Behind, Frame, Page, Ranking, ScoreParts, SupersededBy, sentences};
+use crate::memory::beside::behind;
+use crate::memory::elsewhere::{self, Elsewhere};
+use crate::memory::hits::{
+    self, Behind, Frame, OfProject, Page, Ranking, ScoreParts, SupersededBy, sentences,
+};
 use crate::memory::show;
 use crate::stash::hidden_segments::given_and_over;
 use tiro_base::envelope;
 use tiro_base::error::{Error, Result, partial, quoted};
 use tiro_base::filter::Filter;
+use tiro_base::humanize::counted;
 use tiro_base::memory::{Kind, Millis, Provenance, marked};
 use tiro_base::scope::{Scope, SessionId, Sessions};
 use tiro_base::times;
@@ -90,10 +94,21 @@ pub struct Args {
     /// `next_cursor` of the answer before.
     #[schemars(description = "")]
     pub cursor: Option<String>,
+    /// Whether all of the user's projects are searched. A person asks for this; for an agent, the option
+    /// `search.everywhere` decides.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub everywhere: bool,
 }
 
-/// Searches the project's memories, and the owner's unless sessions are named.
+/// Searches as [`search`] does; all of the user's projects if the option `search.everywhere` says so.
 pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
+    search(engine, caller, Args { everywhere: engine.config().options.search_everywhere, ..args }).await
+}
+
+/// Searches the project's memories, and the owner's unless sessions are named. If `args.everywhere` is true and no
+/// sessions are named, the user's other projects are searched, too.
+pub async fn search(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
     let query = args.query.trim();
     if query.is_empty() {
         return Err(Error::bad_input("`query` is empty").hint("ask a question or give key words"));
@@ -113,9 +128,15 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     if scope.sessions == Sessions::All {
         places.push((owners.memories().as_ref(), owners.scope()));
     }
+    let mut unread = Vec::new();
+    let elsewhere = match args.everywhere && scope.sessions == Sessions::All {
+        true => elsewhere::projects(engine, caller, &project, &mut unread).await?,
+        false => Vec::new(),
+    };
+    places.extend(elsewhere.iter().map(|other| (other.store.as_ref(), &other.scope)));
     // Only the first page imports new messages and commits, so that the ranking stays the same for later pages.
     let mut notices = if offset == 0 { caller.capture(engine).catch_up().await } else { Vec::new() };
-    notices.extend(clamped.into_iter().chain(only_day));
+    notices.extend(clamped.into_iter().chain(only_day).chain(unread));
     let encoders = ask::encoders(engine, caller, &mut notices).await;
     notices.extend(missing_sessions(&project, &scope).await?);
     let mut found = retrieve::search(&places, &encoders, query, &filter, &Weights::default()).await?;
@@ -131,16 +152,27 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     // With a cursor, the caller asks for hits in full, whatever they are about. The cursor 0 leads to the first page.
     let is_first = args.cursor.is_none() && !partial::any(&notices);
     let denial = verdict.notice().filter(|_| is_first);
-    let standing = caller.capture(engine).standing(shown.iter().map(subject).collect()).await;
+    let mut standing = caller.capture(engine).standing(shown.iter().map(subject).collect()).await;
+    for ((ranked, ..), standing) in shown.iter().zip(&mut standing) {
+        // The repository of another project is not read.
+        if ranked.store > 1 {
+            *standing = Standing::UNKNOWN;
+        }
+    }
     let question = behind::Question { query, encoders: &encoders };
     let behind = behind::conversations(&project, question, &shown, &found.ranked, &mut notices).await?;
     let searched = match denial {
-        Some(_) => Some(sentences::searched(&project, &covered, args.kinds.as_deref()).await?),
+        Some(_) => {
+            let searched = sentences::searched(&project, &covered, args.kinds.as_deref()).await?;
+            let others = counted(elsewhere.len(), "other project", "other projects");
+            Some(if elsewhere.is_empty() { searched } else { format!("{searched}, and {others}") })
+        }
         None => None,
     };
     notices.splice(0..0, denial.map(str::to_owned));
     notices.extend(sentences::alike(&found.alike, shown.iter().map(|(_, shown, _)| &shown.memory)));
-    let titles = titles(&project, shown.iter().map(|(_, shown, _)| shown.memory.session.as_ref())).await?;
+    let own = |(ranked, shown, _): &'_ Found<'_>| shown.memory.session.clone().filter(|_| ranked.store == 0);
+    let titles = titles(&project, shown.iter().map(own).collect()).await?;
     let ranks: Vec<usize> = shown.iter().filter_map(|(ranked, ..)| rank_of(&page, ranked)).collect();
     let hits = shown.into_iter().zip(ranks).zip(shares).zip(standing).zip(behind);
     let hits = hits.map(|(((((ranked, shown, scope), rank), share), fresh), behind)| {
@@ -149,6 +181,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         let superseded = superseded.map(|superseded| superseded_by(superseded, &shown.memory.text));
         let mut hit = hit((rank, ranked, parts), shown, scope, fresh, behind);
         hit.superseded = superseded;
+        hit.project = ranked.store.checked_sub(2).map(|other| of_project(&elsewhere[other]));
         hit.ranking = hit.ranking.filter(|_| engine.config().timings);
         hit
     });
@@ -176,7 +209,14 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     messages::blocking(move || hits::fit(page)).await
 }
 
-/// A memory that was found, with its place in the ranking, and its scope, `project` or `owner`.
+fn of_project(other: &Elsewhere) -> OfProject {
+    OfProject {
+        name: other.name.clone(),
+        place: other.place.as_deref().map(|it| envelope::escape(it).into_owned()),
+    }
+}
+
+/// A memory that was found, with its place in the ranking, and its scope: `project`, `owner` or `elsewhere`.
 type Found<'r> = (&'r Ranked, ShownMemory, &'static str);
 
 /// Returns what is compared with git to tell whether the memory is current. The owner's notes are about no project in
@@ -186,15 +226,16 @@ fn subject((ranked, shown, _): &Found<'_>) -> Subject {
     if ranked.store == 0 { subject } else { Subject { names: CodeNames::default(), ..subject } }
 }
 
-/// Reads the memories of a page, in the order of the ranking. Each comes with its scope, `project` or `owner`.
+/// Reads the memories of a page, in the order of the ranking. Each comes with its scope: `project`, `owner` or
+/// `elsewhere`.
 async fn read_shown<'r>(places: &[(&dyn ReadStore, &Scope)], page: &[&'r Ranked]) -> Result<Vec<Found<'r>>> {
     let mut shown: Vec<Found<'r>> = Vec::with_capacity(page.len());
     for (number, (store, scope)) in places.iter().enumerate() {
         let own: Vec<&Ranked> = page.iter().copied().filter(|ranked| ranked.store == number).collect();
         let wanted = own.iter().map(|ranked| (ranked.place.key, ranked.chunk)).collect();
-        let name = if number == 0 { "project" } else { "owner" };
+        let name = ["project", "owner"].get(number).unwrap_or(&"elsewhere");
         let found = store.shown(scope, wanted).await?;
-        shown.extend(found.into_iter().map(|memory| (own[memory.place], memory, name)));
+        shown.extend(found.into_iter().map(|memory| (own[memory.place], memory, *name)));
     }
     // The stores were read one after the other, so sorting restores the order of the ranking.
     shown.sort_by_key(|(ranked, ..)| rank_of(page, ranked));
@@ -227,12 +268,8 @@ async fn judged<'r>(
 
 /// Returns the title of each session at its first occurrence. Returns `None` for later occurrences, and for a session
 /// without a title.
-async fn titles(
-    project: &OpenProject,
-    sessions: impl Iterator<Item = Option<&SessionId>>,
-) -> Result<Vec<Option<String>>> {
-    let sessions: Vec<Option<&SessionId>> = sessions.collect();
-    let mut named: Vec<SessionId> = sessions.iter().flatten().map(|session| (*session).clone()).collect();
+async fn titles(project: &OpenProject, sessions: Vec<Option<SessionId>>) -> Result<Vec<Option<String>>> {
+    let mut named: Vec<SessionId> = sessions.iter().flatten().cloned().collect();
     named.sort_unstable();
     named.dedup();
     let about = project.store.about_sessions(&project.scope, named.clone()).await?;
@@ -242,7 +279,7 @@ async fn titles(
     };
     let mut titles: HashMap<SessionId, Option<String>> =
         named.into_iter().zip(about.into_iter().map(title)).collect();
-    Ok(sessions.into_iter().map(|session| titles.remove(session?).flatten()).collect())
+    Ok(sessions.into_iter().map(|session| titles.remove(&session?).flatten()).collect())
 }
 
 /// Returns the place of `ranked` on its page, from 0.
@@ -377,6 +414,7 @@ fn hit(
         is_part: chunk.end - chunk.start < memory.text.trim().len(),
         session_id: memory.session.as_ref().map(|session| shown(session.as_str())),
         title: None,
+        project: None,
         speaker: behind::speaker(&memory),
         path: memory.path.as_deref().filter(|_| memory.kind == Kind::Document).map(shown),
         branch: memory.branch.as_deref().map(shown),

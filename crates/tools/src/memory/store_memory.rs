@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::common;
-use crate::memory::near::{self, Near};
+use crate::memory::beside::near::{self, Near};
 use tiro_base::error::{Error, Result, partial, quoted};
 use tiro_base::humanize;
 use tiro_base::memory::{Draft, Identity, Kind, MemoryId, Provenance};

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::common;
 use crate::common::tool::Answer;
-use crate::memory::linked::Linked;
+use crate::memory::beside::linked::Linked;
 use tiro_base::envelope;
 use tiro_base::humanize::counted;
 use tiro_base::memory::{DAMAGED, Memory, MemoryId, marked};

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::common::beginning_in_bytes;
-use crate::memory::linked;
+use crate::memory::beside::linked;
 use tiro_base::envelope;
 use tiro_digest::context::render;
 
@@ -21,9 +21,13 @@ pub struct Hit {
     pub source_id: Option<String>,
     /// The memory's kind.
     pub kind: String,
-    /// `owner` if it belongs to all of the owner's projects; left out if it belongs to this project.
+    /// `owner` if it belongs to all of the owner's projects, `elsewhere` if it belongs to another project; left out if it
+    /// belongs to this project.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scope: Option<&'static str>,
+    /// The other project that it belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub project: Option<OfProject>,
     /// The chunk of its text that matches best, or a part of that chunk.
     pub text: String,
     /// Whether the memory has more text than the field `text` shows; left out if not.
@@ -173,6 +177,16 @@ pub struct Frame {
     pub rank: usize,
 }
 
+/// Another project of the user.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct OfProject {
+    /// Its name.
+    pub name: String,
+    /// The directory at which it was seen last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
+}
+
 fn is_zero(count: &usize) -> bool {
     *count == 0
 }
@@ -181,7 +195,11 @@ impl Hit {
     /// Returns the hit's lines in the text of the answer: its properties, its text, its freshness, and the conversation
     /// that led to it.
     pub fn excerpt(&self) -> String {
-        let mut part = if self.scope.is_some() { ", of all projects".to_owned() } else { String::new() };
+        let mut part = match (&self.project, self.scope) {
+            (Some(project), _) => format!(", of project {}", envelope::name(&project.name)),
+            (None, Some(_)) => ", of all projects".to_owned(),
+            (None, None) => String::new(),
+        };
         if let Some(provenance) = self.frame.provenance {
             part += &format!(", {provenance}");
         }
@@ -203,8 +221,12 @@ impl Hit {
     }
 
     /// Returns how the hit's commit, or the code that it names, has changed since the memory was made; `None` if
-    /// nothing changed.
+    /// nothing changed, or if the hit is of another project.
     pub fn stale(&self) -> Option<String> {
+        // The repository of another project is not read.
+        if self.project.is_some() {
+            return None;
+        }
         let stale = match self.freshness.as_str() {
             "file_changed" | "gone" if !self.stale_names.is_empty() => {
                 return Some(render::stale(self.freshness == "gone", &self.stale_names));

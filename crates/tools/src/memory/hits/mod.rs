@@ -24,7 +24,7 @@ use tiro_host::summaries::messages;
 use tiro_recall::retrieve::pair;
 use tiro_recall::tuning::ranking::{BESIDE_COMMITS, NOTICES};
 
-pub use self::hit::{Behind, BehindMessage, Frame, Hit, Ranking, ScoreParts, SupersededBy};
+pub use self::hit::{Behind, BehindMessage, Frame, Hit, OfProject, Ranking, ScoreParts, SupersededBy};
 
 /// A hit is not shown if fewer than this many tokens of its text would fit. Arbitrary: about a short sentence.
 const LEAST_TEXT: usize = 12;

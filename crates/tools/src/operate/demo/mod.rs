@@ -312,7 +312,7 @@ async fn ask(
         max_tokens: Some(MAX_TOKENS),
         ..search::Args::default()
     };
-    let found = search::run(engine, caller, args).await?;
+    let found = search::search(engine, caller, args).await?;
     let place = found.hits.iter().position(|hit| source.is_some() && hit.source_id.as_deref() == source);
     Ok(Answer {
         of: of.to_owned(),

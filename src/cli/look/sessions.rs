@@ -11,7 +11,7 @@ use tiro_base::memory::Millis;
 use tiro_host::caller::WritingCaller;
 use tiro_host::engine::Engine;
 use tiro_tools::consult::reset_session;
-use tiro_tools::memory::list_sessions;
+use tiro_tools::memory::{list_sessions, named};
 
 /// The arguments of `tiro sessions`.
 #[derive(clap::Args)]
@@ -54,6 +54,7 @@ pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args, out: Out) 
             What::Files => reset_session::What::Files,
             What::Thread => reset_session::What::Thread,
         };
+        let session = named::session(engine, caller, &session).await?;
         let args = reset_session::Args { session_id: session, assistant, what: Some(what) };
         let output = reset_session::run(engine, caller, args).await?;
         return out.answer(&output, &output.text());

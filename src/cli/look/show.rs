@@ -11,8 +11,9 @@ use tiro_host::caller::WritingCaller;
 use tiro_host::engine::Engine;
 use tiro_host::summaries::levels::Depth;
 use tiro_tools::consult::show_thread;
+use tiro_tools::memory::beside::linked::{self, Linked};
 use tiro_tools::memory::expand_detail;
-use tiro_tools::memory::linked::{self, Linked};
+use tiro_tools::memory::named;
 use tiro_tools::memory::show::{self, Brief, Conversation, Opened, Output};
 
 /// The number of digits of a commit's id that are shown.
@@ -21,8 +22,8 @@ const SHORT_SHA: usize = 10;
 /// The arguments of `tiro show`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// An id, SESSION#NUMBER, seven or more digits of a commit's id, the name or title of a session, a thread
-    /// (SESSION@ASSISTANT), or a quarter
+    /// An id or its beginning, SESSION#NUMBER, a commit (seven or more digits of its id, HEAD, a branch or a tag), the
+    /// name, its beginning or the title of a session, a thread (SESSION@ASSISTANT), or a quarter
     id: String,
     /// Show all messages of a conversation or of a summary; the same as --level messages
     #[arg(long, conflicts_with = "level")]
@@ -78,6 +79,7 @@ pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args, out: Out) 
         Level::Detailed => Depth::Detailed,
         Level::Messages => Depth::Messages,
     });
+    let id = named::in_full(engine, caller, &id).await?;
     let args = show::Args { id, level, collapse, focus, before, after, from, to, cursor };
     let output = show::run(engine, caller, args).await.map_err(|error| no_thread.unwrap_or(error))?;
     let now = engine.now();

@@ -11,6 +11,7 @@ use tiro_host::assembly::IncludeLevel;
 use tiro_host::caller::WritingCaller;
 use tiro_host::engine::Engine;
 use tiro_tools::context::retrieve_context as context;
+use tiro_tools::memory::named;
 
 /// The arguments of `tiro context`.
 #[derive(clap::Args)]
@@ -50,10 +51,12 @@ fn level(word: &str) -> Result<IncludeLevel, String> {
 /// Assembles and prints the context.
 pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args, out: Out) -> Result<ExitCode> {
     let range = context::TimeRange { start: args.since, end: args.until };
+    let session = named::optional_session(engine, caller, args.session).await?;
+    let sessions = named::sessions_in_full(engine, caller, &args.sessions).await?;
     let args = context::Args {
         query: args.query.join(" "),
-        session_id: args.session,
-        conversation_ids: Some(args.sessions),
+        session_id: session,
+        conversation_ids: Some(sessions),
         time_range: Some(range),
         include_level: Some(args.level),
         max_tokens: args.max_tokens,

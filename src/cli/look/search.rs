@@ -10,6 +10,7 @@ use tiro_base::humanize::counted;
 use tiro_base::memory::Millis;
 use tiro_host::caller::Caller;
 use tiro_host::engine::Engine;
+use tiro_tools::memory::named;
 use tiro_tools::memory::search_project_memory::{self as search, Hit};
 
 /// The arguments of `tiro search`.
@@ -31,7 +32,7 @@ pub struct Args {
     #[arg(long)]
     branch: Option<String>,
     /// Find only memories with this tag
-    #[arg(long)]
+    #[arg(long, visible_alias = "tag")]
     topic: Option<String>,
     /// Find only memories about this file or directory
     #[arg(long)]
@@ -42,6 +43,9 @@ pub struct Args {
     /// Find nothing from after this time; a day or month is included
     #[arg(long)]
     until: Option<String>,
+    /// Search all of your projects
+    #[arg(long, conflicts_with = "sessions")]
+    everywhere: bool,
     /// The most tokens that the answer may have
     #[arg(long, default_value_t = 2000)]
     max_tokens: usize,
@@ -52,11 +56,12 @@ pub struct Args {
 
 /// Searches and prints the answer.
 pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Result<ExitCode> {
+    let sessions = named::sessions_in_full(engine, caller, &args.sessions).await?;
     let args = search::Args {
         query: args.query.join(" "),
         k: Some(args.k),
         kinds: Some(args.kinds),
-        sessions: Some(args.sessions),
+        sessions: Some(sessions),
         branch: args.branch,
         topic: args.topic,
         path: args.path,
@@ -64,9 +69,10 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Resu
         until: args.until,
         max_tokens: Some(args.max_tokens),
         cursor: args.cursor,
+        everywhere: args.everywhere,
     };
     let marks = Marks::of(&args.query);
-    let output = search::run(engine, caller, args).await?;
+    let output = search::search(engine, caller, args).await?;
     let now = engine.now();
     out.view(&output, |screen| page(&output, &marks, screen, now))
 }
@@ -83,9 +89,17 @@ fn page(found: &search::Output, marks: &Marks, screen: Screen, now: Millis) -> P
             continue;
         }
         page.marked(3, &hit.text, marks);
-        if hit.is_part {
-            let open = format!("(excerpt; in full: tiro show {})", hit.id);
-            page.line(3, [Span::new(Style::Faint, open)]);
+        let place = hit.project.as_ref().and_then(|project| project.place.as_ref());
+        let place = place.map_or(String::new(), |place| format!(" --project {place}"));
+        match (hit.is_part, hit.project.is_some()) {
+            (true, _) => {
+                let open = format!("(excerpt; in full: tiro show{place} {})", hit.id);
+                page.line(3, [Span::new(Style::Faint, open)]);
+            }
+            (false, true) => {
+                page.line(3, [Span::new(Style::Faint, format!("(open: tiro show{place} {})", hit.id))]);
+            }
+            (false, false) => {}
         }
         if let Some(superseded) = &hit.superseded {
             page.line(3, [Span::new(Style::Warning, superseded.sentence())]);
@@ -185,8 +199,10 @@ fn heading(page: &Page, place: usize, hit: &Hit) -> Vec<Span> {
         line.extend([plain(" in "), Span::new(Style::Strong, session)]);
     }
     line.push(Span::new(Style::Faint, format!(" · {}", page.when(&hit.time))));
-    if hit.scope.is_some() {
-        line.push(Span::new(Style::Faint, " · all projects"));
+    match &hit.project {
+        Some(project) => line.push(Span::new(Style::Name, format!(" · project {}", project.name))),
+        None if hit.scope.is_some() => line.push(Span::new(Style::Faint, " · all projects")),
+        None => {}
     }
     let standing = hit.stale();
     line.extend(standing.map(|standing| Span::new(Style::Warning, format!(" · {standing}"))));

@@ -111,7 +111,8 @@ pub fn sure(confidence: f64) -> String {
     if confidence >= CERTAIN { String::new() } else { format!(", {:.0}% sure", confidence * 100.0) }
 }
 
-fn rounded(confidence: f64) -> f64 {
+/// Returns a confidence with two decimals.
+pub fn rounded(confidence: f64) -> f64 {
     (confidence * 100.0).round() / 100.0
 }
 

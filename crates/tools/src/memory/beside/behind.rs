@@ -2,8 +2,8 @@
 //! argument that opens it, and the message that answers the query best.
 
 use crate::common::beginning_in_bytes;
+use crate::memory::beside::linked::LONGEST_TITLE;
 use crate::memory::hits::{Behind, BehindMessage};
-use crate::memory::linked::LONGEST_TITLE;
 use tiro_base::envelope;
 use tiro_base::error::{Error, Result, partial};
 use tiro_base::filter::Filter;
@@ -22,7 +22,9 @@ const SEARCHED: usize = 3;
 
 /// The data for searching some conversations again: the query of the search and its embedder.
 pub struct Question<'a> {
+    /// The words of the question.
     pub query: &'a str,
+    /// The encoders of the question.
     pub encoders: &'a Encoders<'a>,
 }
 
@@ -40,9 +42,9 @@ pub async fn conversations(
     let (store, scope) = (project.store.as_ref(), &project.scope);
     let mut rows: Vec<Option<BehindRow>> = Vec::with_capacity(shown.len());
     let mut confidences = Vec::with_capacity(shown.len());
-    for (_, found, _) in shown {
+    for (ranked, found, _) in shown {
         let conversations = found.conversations.clone();
-        let row = match conversations.is_empty() {
+        let row = match conversations.is_empty() || ranked.store != 0 {
             true => None,
             false => store.behind(scope, conversations, found.memory.time).await?.into_iter().next(),
         };

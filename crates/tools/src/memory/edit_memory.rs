@@ -1,0 +1,126 @@
+//! Edits a memory: stores the new text as a memory that supersedes the old one.
+
+use serde::Serialize;
+
+use crate::memory::store_memory;
+use tiro_base::envelope;
+use tiro_base::error::{Error, Result};
+use tiro_base::memory::{Kind, Memory, MemoryId, Provenance};
+use tiro_host::caller::{Caller, WritingCaller};
+use tiro_host::engine::Engine;
+use tiro_host::summaries::levels;
+
+/// A memory that can be edited.
+#[derive(Debug)]
+pub struct Edited {
+    memory: Memory,
+    is_owners: bool,
+}
+
+/// The result of an edit.
+#[derive(Debug, Serialize)]
+pub struct Output {
+    /// The id of the memory that was edited.
+    pub id: String,
+    /// The new memory; `None` if the text is unchanged.
+    pub stored: Option<store_memory::Output>,
+}
+
+/// Returns the memory `id`, an id or `SESSION#NUMBER`, of the project or of the owner.
+///
+/// Errors with [`NotFound`](tiro_base::error::Kind::NotFound) if there is no such memory, and with
+/// [`BadInput`](tiro_base::error::Kind::BadInput) if it can't be edited: only what somebody noted can be.
+pub async fn read(engine: &Engine, caller: &Caller, id: &str) -> Result<Edited> {
+    let (ids, unknown) = levels::ids(engine, caller, "id", &[id.to_owned()]).await?;
+    let project = caller.project(engine).await?;
+    let owners = &engine.installation().await?.registry;
+    let Some(id) = ids.first() else { return Err(missing(unknown.first().map_or(id, String::as_str))) };
+    let mut found = project.store.memory(&project.scope, id).await?.map(|memory| (memory, false));
+    if found.is_none() {
+        found = owners.memories().memory(owners.scope(), id).await?.map(|memory| (memory, true));
+    }
+    let Some((memory, is_owners)) = found else { return Err(missing(id.as_str())) };
+    if let Some(reason) = fixed(&memory) {
+        return Err(Error::bad_input(format!("`{id}` can't be edited: {reason}")).hint(format!(
+            "store what holds instead with `tiro add --supersedes {id}`, or remove it with `tiro forget {id}`"
+        )));
+    }
+    Ok(Edited { memory, is_owners })
+}
+
+fn missing(id: &str) -> Error {
+    Error::not_found(format!("no memory is called `{id}`")).hint("`tiro list` and `tiro search` show ids")
+}
+
+/// Returns why a memory can't be edited; `None` if it can.
+fn fixed(memory: &Memory) -> Option<&'static str> {
+    match memory.kind {
+        _ if memory.is_damaged => Some("its text is damaged"),
+        _ if memory.provenance == Provenance::Derived => Some("it was derived from other memories"),
+        Kind::Message => Some("it records what was said in a conversation"),
+        Kind::Commit => Some("it records a commit"),
+        Kind::Summary | Kind::Conversation => Some("it is a summary"),
+        Kind::Document | Kind::FileContent => Some("it is the text of a file"),
+        _ => None,
+    }
+}
+
+impl Edited {
+    /// Returns the text before the edit.
+    pub fn text(&self) -> &str {
+        &self.memory.text
+    }
+}
+
+/// Stores `text` in place of the edited memory, unless it is the same. Kind, session, tag, file, importance and mark
+/// stay. The change is durable when the call returns.
+///
+/// Errors with [`BadInput`](tiro_base::error::Kind::BadInput) if `text` is empty; the memory then stays as it is.
+pub async fn run(engine: &Engine, caller: &WritingCaller, edited: Edited, text: &str) -> Result<Output> {
+    let Edited { memory, is_owners } = edited;
+    let id = memory.id.to_string();
+    if text.trim().is_empty() {
+        return Err(Error::bad_input("the new text is empty; nothing was changed")
+            .hint(format!("`tiro forget {id}` removes the memory")));
+    }
+    if text.trim() == memory.text.trim() {
+        return Ok(Output { id, stored: None });
+    }
+    let args = store_memory::Args {
+        text: text.trim().to_owned(),
+        kind: Some(memory.kind.to_string()),
+        importance: memory.importance,
+        scope: Some(if is_owners { "owner" } else { "project" }.to_owned()),
+        session_id: memory.session.as_ref().map(ToString::to_string),
+        references: None,
+        supersedes: Some(vec![id.clone()]),
+        topic: memory.topic.clone(),
+        source: memory.path.clone(),
+    };
+    let mut stored = store_memory::store(engine, caller, args, Provenance::UserSaid).await?;
+    if memory.marked
+        && let Some(new) = MemoryId::parse(&stored.id)
+    {
+        let project = caller.writable_project(engine).await?;
+        let owners = &engine.installation().await?.registry;
+        let ids = [new];
+        match is_owners {
+            true => owners.memories().mark(owners.scope(), &ids, true, None).await?,
+            false => project.store.mark(&project.scope, &ids, true, None).await?,
+        };
+    }
+    // The memory that was edited is similar, of course.
+    stored.near.retain(|near| near.id != id);
+    Ok(Output { id, stored: Some(stored) })
+}
+
+impl Output {
+    /// Returns the answer as text.
+    pub fn text(&self) -> String {
+        let id = envelope::escape(&self.id);
+        match &self.stored {
+            None => format!("The text is the same; `{id}` stays as it is."),
+            Some(stored) => stored.text(),
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! The user's other projects, for a search over all projects.
+
+use std::sync::Arc;
+
+use tiro_base::envelope;
+use tiro_base::error::{Result, partial};
+use tiro_base::scope::Scope;
+use tiro_host::caller::Caller;
+use tiro_host::engine::Engine;
+use tiro_host::project::OpenProject;
+use tiro_store::{ProjectRow, ReadStore};
+
+/// A project other than the caller's.
+pub struct Elsewhere {
+    /// Its name.
+    pub name: String,
+    /// The directory at which it was seen last, if any is known.
+    pub place: Option<String>,
+    /// Its memories.
+    pub store: Arc<dyn ReadStore>,
+    /// The scope of all of them.
+    pub scope: Scope,
+}
+
+/// Returns the caller's projects other than `project`, ordered by name. If the store of a project can't be opened, a
+/// notice is added to `notices`.
+pub async fn projects(
+    engine: &Engine,
+    caller: &Caller,
+    project: &OpenProject,
+    notices: &mut Vec<String>,
+) -> Result<Vec<Elsewhere>> {
+    let registry = &engine.installation().await?.registry;
+    let mut others = Vec::new();
+    for ProjectRow { id, name, places, .. } in registry.all().await? {
+        if id == project.scope.project {
+            continue;
+        }
+        let name = envelope::escape(&name).into_owned();
+        match registry.existing_store(&id).await {
+            Ok(None) => {}
+            Ok(Some(store)) => others.push(Elsewhere {
+                name,
+                place: places.first().map(|place| place.strip_suffix("/.git").unwrap_or(place).to_owned()),
+                store,
+                scope: Scope::own(caller.owner().clone(), id),
+            }),
+            Err(error) => {
+                let reason = error.with_hint();
+                notices.push(partial::notice(format!("project `{name}` was not searched: {reason}")));
+            }
+        }
+    }
+    Ok(others)
+}
