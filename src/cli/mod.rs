@@ -24,7 +24,7 @@ use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use consult::chat;
-use look::{context, list, log, search, sessions, show, why};
+use look::{context, find, list, log, search, sessions, show, why};
 use memory::{add, backup, edit, export, forget, mark, stash, summarize};
 use operate::{bench, extract_text, gc, hook, index, serve, stats};
 use print::Out;
@@ -82,6 +82,8 @@ enum Command {
     Import(import::Args),
     /// Search the project's memory
     Search(search::Args),
+    /// Search while you type, in the terminal; open, mark and forget what is found
+    Find(find::Args),
     /// List memories, the latest first
     List(list::Args),
     /// List sessions and commits by day
@@ -242,6 +244,7 @@ fn run(cli: Cli, out: Out) -> Result<ExitCode> {
             Command::Init(args) => init::run(&engine, &caller, args, out).await,
             Command::Import(args) => import::run(&engine, &caller, args, out).await,
             Command::Search(args) => search::run(&engine, &caller, args, out).await,
+            Command::Find(args) => find::run(&engine, &caller, args, out).await,
             Command::List(args) => list::run(&engine, &caller, args, out).await,
             Command::Log(args) => log::run(&engine, &caller, args, out).await,
             Command::Why(args) => why::run(&engine, &caller, args, out).await,

@@ -112,6 +112,16 @@ fn written(result: io::Result<()>) -> Result<()> {
     }
 }
 
+/// Returns whether stdout is a terminal.
+pub fn is_terminal() -> bool {
+    io::stdout().is_terminal()
+}
+
+/// Returns whether stdout shows colours.
+pub fn is_coloured() -> bool {
+    AutoStream::choice(&io::stdout()) != ColorChoice::Never
+}
+
 /// Returns the screen of stdout.
 fn screen() -> Screen {
     let stdout = io::stdout();
@@ -119,7 +129,7 @@ fn screen() -> Screen {
         let size = terminal_size::terminal_size_of(&stdout);
         size.map_or(USUAL_WIDTH, |(terminal_size::Width(width), _)| usize::from(width))
     });
-    Screen { width, colour: AutoStream::choice(&stdout) != ColorChoice::Never }
+    Screen { width, colour: is_coloured() }
 }
 
 /// Prints a piece of an arriving answer on stdout, with control characters escaped. A closed pipe is not an error.
@@ -130,6 +140,26 @@ pub fn piece(text: &str) {
 /// Prints `text` on stderr, with control characters escaped.
 pub fn aside(text: &str) {
     let _ = write!(io::stderr(), "{}", envelope::escape(text)).and_then(|()| io::stderr().flush());
+}
+
+/// Prints `text` on stderr like [`aside`]. On a terminal, lines are wrapped to its width, and headings are coloured:
+/// lines at the margin that don't end a sentence.
+pub fn explain(text: &str) {
+    let stderr = io::stderr();
+    let size = terminal_size::terminal_size_of(&stderr).filter(|_| stderr.is_terminal());
+    let width = size.map(|(terminal_size::Width(width), _)| usize::from(width));
+    let mut page = Page::new(Screen { width, colour: AutoStream::choice(&stderr) != ColorChoice::Never }, 0);
+    for line in text.lines() {
+        let is_heading = !line.starts_with(' ') && !line.ends_with(['.', ':']);
+        match line.strip_prefix("  ").and_then(|item| item.split_once(' ')) {
+            _ if is_heading => page.line(0, [Span::new(Style::Strong, line)]),
+            Some((verb, rest)) if !verb.is_empty() => {
+                page.line(2, [Span::new(Style::Name, verb), Span::new(Style::Plain, format!(" {rest}"))])
+            }
+            _ => page.text(0, Style::Plain, line),
+        }
+    }
+    let _ = write!(io::stderr(), "{}", page.render()).and_then(|()| io::stderr().flush());
 }
 
 /// Prints an error of `command` and its hint as text or JSON. Names of arguments become flags, and names of tools

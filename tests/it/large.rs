@@ -212,8 +212,11 @@ fn tokens_saved_by_contexts_are_counted_in_all_processes() {
         assert_eq!(summary["provider"], "extractive", "{summary}");
     }
     let text = home.run(&project, &["stats"]).stdout;
-    assert!(text.contains(&format!("contexts of conversations {answers}, ")), "{text}");
-    assert!(text.contains("ancient segments ") && text.contains("brief summaries by extractive "), "{text}");
+    assert!(text.contains(&format!("{answers} contexts of conversations: ")), "{text}");
+    assert!(
+        text.contains("ancient messages of conversations, in ") && text.contains("brief, extractive: "),
+        "{text}"
+    );
 }
 
 #[path = "../../crates/evals/src/attack/texts.rs"]

@@ -273,3 +273,38 @@ fn long_answers_go_to_the_pager_and_an_editor_opens_the_memory() {
     let failed = in_a_terminal(&home, &repo, &format!("VISUAL=false tiro edit {id}"));
     assert!(!failed.is_ok && failed.stdout.contains("nothing was changed"), "{failed:?}");
 }
+
+/// Types into `tiro find` as a person does, with a moment for each answer.
+#[cfg(target_os = "linux")]
+#[test]
+fn find_searches_while_typing_marks_forgets_and_restores() {
+    let home = Home::new();
+    let repo = home.repo("project");
+    let lantern = add(&home, &repo, &["The lantern keeps the time of the harbour."]);
+    let boat = add(&home, &repo, &["The boat is moored at the pier."]);
+    let quince = add(&home, &repo, &["The quince press stands in the larder."]);
+    let typed = |keys: &[&str]| {
+        let keys: String = keys.iter().map(|key| format!("sleep 1; printf '{key}'; ")).collect();
+        let line = format!(
+            "({keys} sleep 1) | script -qec 'stty cols 80 rows 20; {} find' /dev/null",
+            env!("CARGO_BIN_EXE_tiro")
+        );
+        let like = home.tiro(&repo.path, &[]);
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &line]).current_dir(&repo.path).env_clear();
+        for (name, value) in like.get_envs() {
+            shell.env(name, value.unwrap_or_default());
+        }
+        Ran::of(shell.env("TERM", "xterm").env("TIRO_LOG", "off"))
+    };
+    // Ctrl-T marks, Ctrl-D and `y` forget, Ctrl-Z restores, and Escape leaves.
+    let marked = typed(&["lantern", "\\024", "\\033"]);
+    assert!(marked.is_ok && marked.stdout.contains("harbour"), "{marked:?}");
+    let shown = home.json(&repo.path, &["show", &lantern]);
+    assert_eq!(shown["important"], true, "{shown}");
+    assert!(typed(&["moored", "\\004", "y", "\\033"]).is_ok);
+    assert!(is_gone(&home, &repo.path, &boat));
+    assert!(!is_gone(&home, &repo.path, &lantern) && !is_gone(&home, &repo.path, &quince));
+    assert!(typed(&["larder", "\\004", "y", "\\032", "\\033"]).is_ok);
+    assert!(!is_gone(&home, &repo.path, &quince));
+}

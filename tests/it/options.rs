@@ -59,6 +59,7 @@ const CASES: &[Case] = &[
     Case("context.cache_bytes", ["16777216", "0"], cached_answers),
     Case("embedding.prose", ["auto", "multilingual"], embeds),
     Case("embedding.code", ["auto", "multilingual"], embeds),
+    Case("search.everywhere", ["false", "true"], found_elsewhere),
     Case("stash.weight_relevance", ["0.9", "0.5"], stash_score),
     Case("stash.weight_age", ["0.05", "0.5"], stash_score),
     Case("stash.weight_stash_age", ["0.05", "0.5"], stash_score),
@@ -82,6 +83,19 @@ const CASES: &[Case] = &[
     Case("ignore.headless", ["false", "true"], imported_session),
     Case("git.trusted", ["", "/*"], commits_with_shared_objects),
 ];
+
+/// Returns how many memories a tool finds of which one is in another project.
+fn found_elsewhere(under: &Under) -> String {
+    let home = Home::new();
+    let (here, there) = (home.dir("here"), home.dir("there"));
+    for project in [&here, &there] {
+        assert!(home.run(project, &["add", &format!("the quince press of {}", project.display())]).is_ok);
+    }
+    let mut command = home.tiro(&here, &["serve"]);
+    command.env(&under.variable, under.value);
+    let found = Server::start(command).data("search_project_memory", json!({"query": "quince press"}));
+    found["hits"].as_array().unwrap().len().to_string()
+}
 
 /// Returns the parts of the score of a stashed segment.
 fn stash_score(under: &Under) -> String {

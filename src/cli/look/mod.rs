@@ -1,6 +1,7 @@
 //! Subcommands that read the project's memory.
 
 pub mod context;
+pub mod find;
 pub mod list;
 pub mod log;
 pub mod search;

@@ -83,10 +83,15 @@ pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args, out: Out) 
     let args = show::Args { id, level, collapse, focus, before, after, from, to, cursor };
     let output = show::run(engine, caller, args).await.map_err(|error| no_thread.unwrap_or(error))?;
     let now = engine.now();
-    out.view(&output, |screen| match &output {
+    out.view(&output, |screen| page(&output, screen, now))
+}
+
+/// Returns the page of what was found.
+pub fn page(output: &Output, screen: Screen, now: Millis) -> Page {
+    match output {
         Output::Memory(opened) => memory(opened, screen, now),
         Output::Session(shown) => session(shown, screen, now),
-    })
+    }
 }
 
 /// Returns the page of a memory.

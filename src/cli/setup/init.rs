@@ -71,7 +71,7 @@ pub async fn run(engine: &Arc<Engine>, caller: &WritingCaller, args: Args, out: 
     let reading = if args.ask_before_tools { Vec::new() } else { tiro_tools::reading(engine) };
     let mut prepared = init::prepare(engine, caller, args.scope.map(ScopeName::scope), &reading).await?;
     prepared.require_client()?;
-    print::aside(&prepared.text());
+    print::explain(&prepared.text());
     if args.dry_run {
         return Ok(ExitCode::SUCCESS);
     }
@@ -119,7 +119,7 @@ pub async fn run(engine: &Arc<Engine>, caller: &WritingCaller, args: Args, out: 
     } else if can_import {
         print::aside(&prepared.backfill.declined());
     }
-    print::aside(&format!(
+    print::explain(&format!(
         "Next:\n{}",
         output.next.iter().map(|line| format!("  {line}\n")).collect::<String>()
     ));
@@ -130,7 +130,7 @@ async fn remove(engine: &Engine, caller: &Caller, mut all: bool, yes: bool, out:
     let mut others = init::others(engine, caller).await?;
     let is_empty = others.hooks.is_empty() && others.projects.is_empty();
     if !all && !is_empty {
-        print::aside(&others.text());
+        print::explain(&others.text());
         all = !yes && std::io::stdin().is_terminal() && confirmed("Remove Tiro from these, too?", false)?;
     }
     if all {

@@ -20,7 +20,7 @@ use tiro_base::error::partial;
 pub use tiro_base::humanize::thousands as number;
 use tiro_base::memory::Millis;
 
-pub use dates::clock;
+pub use dates::{ago, clock};
 pub use marks::Marks;
 
 /// The output on which a page is shown.
@@ -78,6 +78,16 @@ impl Span {
     /// Returns `text`, escaped and on one line.
     pub fn new(style: Style, text: impl AsRef<str>) -> Span {
         Span { style, text: envelope::one_line(text.as_ref()).into_owned() }
+    }
+
+    /// Returns the style.
+    pub fn style(&self) -> Style {
+        self.style
+    }
+
+    /// Returns the escaped text.
+    pub fn text(&self) -> &str {
+        &self.text
     }
 }
 
@@ -151,7 +161,7 @@ impl Page {
     /// Elsewhere, the result is the day and the minute.
     pub fn when(&self, time: &str) -> String {
         match self.screen.width {
-            Some(_) => dates::ago(time, self.now),
+            Some(_) => ago(time, self.now),
             None => dates::minute(time),
         }
     }
@@ -168,7 +178,7 @@ impl Page {
     /// that time was.
     pub fn at(&self, time: &str) -> String {
         match self.screen.width {
-            Some(_) => format!("{} ({})", dates::minute(time), dates::ago(time, self.now)),
+            Some(_) => format!("{} ({})", dates::minute(time), ago(time, self.now)),
             None => dates::minute(time),
         }
     }

@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::provider::spending;
 use tiro_base::envelope;
 use tiro_base::error::Result;
+use tiro_base::humanize::{bytes, counted, thousands};
 use tiro_base::memory::Level as SummaryLevel;
 use tiro_digest::context::tier::{Tier, Tiers};
 use tiro_host::ask;
@@ -322,62 +323,59 @@ impl Output {
     /// Returns the answer as text.
     pub fn text(&self) -> String {
         let (project, store) = (envelope::one_line(&self.project), envelope::one_line(&self.store));
-        let mut text = format!("project {project} ({})\nstore {store}\n\n", self.project_id);
-        text += &format!("{:14} {:>9} {:>12} {:>12}\n", "kind", "memories", "bytes", "tokens");
+        let mut text = format!("Project {project} ({}), kept in {store}\n\n", self.project_id);
+        text += &format!("{:14} {:>9} {:>12} {:>12}\n", "kind", "memories", "size", "tokens");
         for each in &self.kinds {
+            let (memories, tokens) = (thousands(each.memories as u64), thousands(each.tokens as u64));
             text +=
-                &format!("{:14} {:>9} {:>12} {:>12}\n", each.kind, each.memories, each.bytes, each.tokens);
+                &format!("{:14} {memories:>9} {:>12} {tokens:>12}\n", each.kind, bytes(each.bytes as u64));
         }
-        let embedder =
-            self.embedder.as_deref().unwrap_or("none: lexical search only; run `tiro model install`");
-        text += &format!(
-            "\nsessions {}, embedded pieces {}, pending {}, forgotten {}, bytes on disk {}, memories of the owner {}\n\
-             embedder {embedder}",
-            self.sessions,
-            self.embedded,
-            self.pending,
-            self.forgotten,
-            self.bytes_on_disk,
-            self.owner_memories,
-        );
-        text += &format!(
-            "\nstored in the last seven days {}, repeated outputs that were only counted {}",
-            self.stored_lately, self.repeats
-        );
-        if let Some(rate) = self.join_rate {
-            text += &format!(
-                "\nsessions whose changes were committed {}, linked to a commit {} ({:.0}%)",
-                self.sessions_committed,
-                self.sessions_linked,
-                rate * 100.0
-            );
-        }
-        if let Contexts { answers, conversation_tokens, sent_tokens, saved: Some(saved) } = self.contexts {
-            text += &format!(
-                "\ncontexts of conversations {answers}, {sent_tokens} tokens instead of {conversation_tokens} ({:.0}% saved)",
-                saved * 100.0
-            );
+        text += "\n";
+        let count = |count: i64, one, several| counted(count, one, several);
+        let lines = [
+            Some(count(self.sessions, "session", "sessions")),
+            Some(count(self.stored_lately, "memory", "memories") + " stored in the last seven days"),
+            Some(count(self.owner_memories, "memory", "memories") + " for all your projects"),
+            (self.forgotten > 0).then(|| {
+                count(self.forgotten, "forgotten memory", "forgotten memories")
+                    + ", which `tiro undo` restores"
+            }),
+            (self.repeats > 0).then(|| {
+                count(self.repeats, "tool output", "tool outputs") + " that repeated another, stored once"
+            }),
+            Some(format!("{} on disk", bytes(self.bytes_on_disk))),
+            Some(self.embeddings_text()),
+            self.join_rate.map(|rate| {
+                format!(
+                    "{} of {} whose changes were committed are linked to a commit ({:.0}%)",
+                    self.sessions_linked,
+                    count(self.sessions_committed, "session", "sessions"),
+                    rate * 100.0
+                )
+            }),
+        ];
+        for line in lines.into_iter().flatten() {
+            text += &format!("{line}\n");
         }
         text += &self.savings_text();
         if let Some(rate) = self.cache.hit_rate {
             text += &format!(
-                "\ncached answers {} ({} bytes), hits {} of {} ({:.0}%)",
-                self.cache.entries,
-                self.cache.bytes,
-                self.cache.hits,
-                self.cache.hits + self.cache.misses,
-                rate * 100.0
+                "{} of {} came from the cache ({:.0}%), which has {} now\n",
+                thousands(self.cache.hits as u64),
+                count(self.cache.hits + self.cache.misses, "answer", "answers"),
+                rate * 100.0,
+                bytes(self.cache.bytes as u64),
             );
         }
         let Queue { pending, processing, completed, failed } = self.queue;
         if pending + processing + completed + failed > 0 {
             text += &format!(
-                "\nsummaries requested from a provider: waiting {pending}, in progress {processing}, completed {completed}, \
-                 given up {failed}"
+                "summaries asked of a provider: {completed} made, {processing} in progress, {pending} waiting, \
+                 {failed} given up\n"
             );
         }
         if !self.tools.is_empty() {
-            text += &format!("\n\n{:28} {:>9} {:>12} {:>12}", "tool", "calls", "p50, ms", "p99, ms");
+            text += &format!("\n{:28} {:>9} {:>12} {:>12}", "tool", "calls", "median, ms", "99th %, ms");
         }
         for ToolUse { name, calls, p50_ms, p99_ms } in &self.tools {
             text += &format!("\n{name:28} {calls:>9} {p50_ms:>12.1} {p99_ms:>12.1}");
@@ -389,24 +387,48 @@ impl Output {
         text
     }
 
-    /// Returns a text about the tokens that summaries save. It has a line for each tier, and a line for each level and
-    /// provider.
+    fn embeddings_text(&self) -> String {
+        let Some(embedder) = &self.embedder else {
+            return "no embedding model, so search finds words only; run `tiro model install`".to_owned();
+        };
+        let found = counted(self.embedded, "piece of text is", "pieces of text are");
+        let text = format!("{found} found by meaning ({embedder})");
+        match self.pending {
+            0 => text,
+            pending => format!("{text}, {} by words only until `tiro index`", thousands(pending as u64)),
+        }
+    }
+
+    /// Returns a text about the tokens that contexts and summaries save: a line for contexts, for each tier, and for
+    /// each level and provider.
     fn savings_text(&self) -> String {
+        let fewer = |shown: i64, whole: i64, saved: f64| {
+            let (shown, whole) = (thousands(shown as u64), thousands(whole as u64));
+            format!("{shown} tokens instead of {whole} ({:.0}% fewer)", saved * 100.0)
+        };
         let mut text = String::new();
-        for TierUse { tier, segments, summarised, tokens, shown_tokens, saved } in &self.tiers {
+        if let Contexts { answers, conversation_tokens, sent_tokens, saved: Some(saved) } = self.contexts {
+            let contexts = counted(answers, "context", "contexts");
+            text +=
+                &format!("{contexts} of conversations: {}\n", fewer(sent_tokens, conversation_tokens, saved));
+        }
+        for TierUse { tier, segments, summarised, tokens, shown_tokens, saved } in
+            self.tiers.iter().filter(|tier| tier.saved > 0.0 || tier.summarised < tier.segments)
+        {
+            let segments_text = counted(*segments, "part", "parts");
             text += &format!(
-                "\n{tier} segments {segments}, {shown_tokens} tokens instead of {tokens} ({:.0}% saved)",
-                saved * 100.0
+                "{tier} messages of conversations, in {segments_text}: {}",
+                fewer(*shown_tokens, *tokens, *saved)
             );
             if summarised < segments {
-                text += &format!(", not summarised yet {}", segments - summarised);
+                text += &format!(", {} not summarised yet", segments - summarised);
             }
+            text.push('\n');
         }
         for Level { level, provider, summaries, tokens, source_tokens, saved } in &self.summaries {
-            text += &format!(
-                "\n{level} summaries by {provider} {summaries}, {tokens} tokens instead of {source_tokens} ({:.0}% saved)",
-                saved * 100.0
-            );
+            let summaries = counted(*summaries, "summary", "summaries");
+            text +=
+                &format!("{level}, {provider}: {summaries}, {}\n", fewer(*tokens, *source_tokens, *saved));
         }
         text
     }
