@@ -239,45 +239,7 @@ fn run(cli: Cli, out: Out) -> Result<ExitCode> {
         .build()
         .context(Kind::Io, || "cannot start".to_owned())?;
     let done = runtime.block_on(async {
-        let done = match command {
-            Command::Demo(args) => demo::run(&engine, &caller, args, out).await,
-            Command::Init(args) => init::run(&engine, &caller, args, out).await,
-            Command::Import(args) => import::run(&engine, &caller, args, out).await,
-            Command::Search(args) => search::run(&engine, &caller, args, out).await,
-            Command::Find(args) => find::run(&engine, &caller, args, out).await,
-            Command::List(args) => list::run(&engine, &caller, args, out).await,
-            Command::Log(args) => log::run(&engine, &caller, args, out).await,
-            Command::Why(args) => why::run(&engine, &caller, args, out).await,
-            Command::Chat(args) => chat::run(&engine, &caller, args, out).await,
-            Command::Context(args) => context::run(&engine, &caller, args, out).await,
-            Command::Show(args) => show::run(&engine, &caller, args, out).await,
-            Command::Add(args) => add::run(&engine, &caller, args, out).await,
-            Command::Edit(args) => edit::run(&engine, &caller, args, out).await,
-            Command::Mark(args) => mark::run(&engine, &caller, args, out).await,
-            Command::Summarize(args) => summarize::run(&engine, &caller, args, out).await,
-            Command::Sessions(args) => sessions::run(&engine, &caller, args, out).await,
-            Command::Stash(args) => stash::run(&engine, &caller, args, out).await,
-            Command::Projects(args) => projects::run(&engine, &caller, args, out).await,
-            Command::Stats => stats::run(&engine, &caller, out).await,
-            Command::Index(args) => index::run(&engine, &caller, args, out).await,
-            Command::Forget(args) => forget::forget(&engine, &caller, args, out).await,
-            Command::Undo(args) => forget::undo(&engine, &caller, args, out).await,
-            Command::Gc(args) => gc::run(&engine, &caller, args, out).await,
-            Command::Pause(args) => pause::run(&engine, &caller, args, true, out).await,
-            Command::Resume(args) => pause::run(&engine, &caller, args, false, out).await,
-            Command::Backup(args) => backup::back_up(&engine, &caller, args, out).await,
-            Command::Restore(args) => backup::restore(&engine, &caller, args, out).await,
-            Command::Export(args) => export::run(&engine, &caller, args).await,
-            Command::Doctor => doctor::run(&engine, &caller, out).await,
-            Command::Model(args) => model::run(&engine, args, out).await,
-            Command::Provider(args) => provider::run(&engine, &caller, args, out).await,
-            Command::Serve(_)
-            | Command::Bench(_)
-            | Command::Completions(_)
-            | Command::Man(_)
-            | Command::ExtractText(_)
-            | Command::Hook(_) => unreachable!("handled above"),
-        };
+        let done = perform(command, &engine, &caller, out).await;
         later::after_a_command(&engine, &caller).await;
         done
     });
@@ -287,4 +249,52 @@ fn run(cli: Cli, out: Out) -> Result<ExitCode> {
     caller.close();
     engine.close();
     done
+}
+
+/// Runs a subcommand that needs the runtime.
+async fn perform(
+    command: Command,
+    engine: &Arc<Engine>,
+    caller: &Arc<WritingCaller>,
+    out: Out,
+) -> Result<ExitCode> {
+    match command {
+        Command::Demo(args) => demo::run(engine, caller, args, out).await,
+        Command::Init(args) => init::run(engine, caller, args, out).await,
+        Command::Import(args) => import::run(engine, caller, args, out).await,
+        Command::Search(args) => search::run(engine, caller, args, out).await,
+        Command::Find(args) => find::run(engine, caller, args, out).await,
+        Command::List(args) => list::run(engine, caller, args, out).await,
+        Command::Log(args) => log::run(engine, caller, args, out).await,
+        Command::Why(args) => why::run(engine, caller, args, out).await,
+        Command::Chat(args) => chat::run(engine, caller, args, out).await,
+        Command::Context(args) => context::run(engine, caller, args, out).await,
+        Command::Show(args) => show::run(engine, caller, args, out).await,
+        Command::Add(args) => add::run(engine, caller, args, out).await,
+        Command::Edit(args) => edit::run(engine, caller, args, out).await,
+        Command::Mark(args) => mark::run(engine, caller, args, out).await,
+        Command::Summarize(args) => summarize::run(engine, caller, args, out).await,
+        Command::Sessions(args) => sessions::run(engine, caller, args, out).await,
+        Command::Stash(args) => stash::run(engine, caller, args, out).await,
+        Command::Projects(args) => projects::run(engine, caller, args, out).await,
+        Command::Stats => stats::run(engine, caller, out).await,
+        Command::Index(args) => index::run(engine, caller, args, out).await,
+        Command::Forget(args) => forget::forget(engine, caller, args, out).await,
+        Command::Undo(args) => forget::undo(engine, caller, args, out).await,
+        Command::Gc(args) => gc::run(engine, caller, args, out).await,
+        Command::Pause(args) => pause::run(engine, caller, args, true, out).await,
+        Command::Resume(args) => pause::run(engine, caller, args, false, out).await,
+        Command::Backup(args) => backup::back_up(engine, caller, args, out).await,
+        Command::Restore(args) => backup::restore(engine, caller, args, out).await,
+        Command::Export(args) => export::run(engine, caller, args).await,
+        Command::Doctor => doctor::run(engine, caller, out).await,
+        Command::Model(args) => model::run(engine, args, out).await,
+        Command::Provider(args) => provider::run(engine, caller, args, out).await,
+        Command::Serve(_)
+        | Command::Bench(_)
+        | Command::Completions(_)
+        | Command::Man(_)
+        | Command::ExtractText(_)
+        | Command::Hook(_) => unreachable!("handled above"),
+    }
 }

@@ -235,7 +235,7 @@ fn an_error_under_json_is_json() {
     let unknown = failed(&["show", "m0123456789abc", "--json"], 1);
     assert_eq!(unknown["error"], "no memory is called `m0123456789abc`", "{unknown}");
     assert!(unknown["hint"].as_str().unwrap().contains("can't be opened"), "{unknown}");
-    let bound = failed(&["--json", "search", "x", "--k", "99"], 1);
+    let bound = failed(&["--json", "search", "x", "--k", "99"], 2);
     assert_eq!(bound, json!({"error": "`--k` is not between 1 and 50: 99"}));
     let usage = failed(&["serch", "x", "--json"], 2);
     assert_eq!(usage["error"], "unrecognized subcommand 'serch'", "{usage}");

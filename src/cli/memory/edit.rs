@@ -5,7 +5,7 @@
 use std::io::{IsTerminal, Read};
 use std::process::ExitCode;
 
-use crate::cli::print::Out;
+use crate::cli::print::{self, Out};
 use crate::cli::programs;
 use tiro_base::error::{Context, Error, Kind, Result};
 use tiro_host::caller::WritingCaller;
@@ -29,7 +29,7 @@ pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args, out: Out) 
     let text = match args.text.as_deref() {
         Some("-") => from_stdin()?,
         Some(text) => text.to_owned(),
-        None if std::io::stdin().is_terminal() && std::io::stdout().is_terminal() => {
+        None if std::io::stdin().is_terminal() && print::is_terminal() => {
             programs::edit(engine.config(), edited.text())?
         }
         None => {

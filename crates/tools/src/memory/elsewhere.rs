@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::memory::hits::OfProject;
 use tiro_base::envelope;
 use tiro_base::error::{Result, partial};
 use tiro_base::scope::Scope;
@@ -20,6 +21,14 @@ pub struct Elsewhere {
     pub store: Arc<dyn ReadStore>,
     /// The scope of all of them.
     pub scope: Scope,
+}
+
+impl Elsewhere {
+    /// Returns the project as hits show it.
+    pub fn shown(&self) -> OfProject {
+        let place = self.place.as_deref().map(|place| envelope::escape(place).into_owned());
+        OfProject { name: self.name.clone(), place }
+    }
 }
 
 /// Returns the caller's projects other than `project`, ordered by name. If the store of a project can't be opened, a

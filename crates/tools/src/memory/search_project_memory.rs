@@ -8,32 +8,29 @@ use serde::Deserialize;
 use crate::common;
 use crate::common::beginning_in_bytes;
 use crate::memory::beside::behind;
-use crate::memory::elsewhere::{self, Elsewhere};
-use crate::memory::hits::{
-    self, Behind, Frame, OfProject, Page, Ranking, ScoreParts, SupersededBy, sentences,
-};
+use crate::memory::elsewhere;
+use crate::memory::hits::from_memory::{hit, superseded_by};
+use crate::memory::hits::{self, Page, sentences};
 use crate::memory::show;
 use crate::stash::hidden_segments::given_and_over;
 use tiro_base::envelope;
 use tiro_base::error::{Error, Result, partial, quoted};
 use tiro_base::filter::Filter;
-use tiro_base::humanize::counted;
-use tiro_base::memory::{Kind, Millis, Provenance, marked};
+use tiro_base::memory::{Kind, Millis};
 use tiro_base::scope::{Scope, SessionId, Sessions};
 use tiro_base::times;
 use tiro_host::ask;
-use tiro_host::assembly::{across_sessions, quote};
+use tiro_host::assembly::across_sessions;
 use tiro_host::caller::Caller;
 use tiro_host::engine::Engine;
 use tiro_host::project::OpenProject;
 use tiro_host::summaries::messages;
 use tiro_intake::{Capture, Standing, Subject, session_id};
 use tiro_recall::retrieve::answering::{BEST, Verdict};
-use tiro_recall::retrieve::rank::{Parts, Ranked, Weights};
+use tiro_recall::retrieve::rank::{Ranked, Weights};
 use tiro_recall::retrieve::{self, SearchResult, Timings};
 use tiro_redact::Redactor;
-use tiro_store::{About, ReadStore, ShownMemory, Superseded};
-use tiro_text::chunk::excerpt::Shown;
+use tiro_store::{About, ReadStore, ShownMemory};
 use tiro_text::words::CodeNames;
 
 pub use crate::memory::hits::{Hit, Output};
@@ -51,9 +48,6 @@ const MOST_HITS: usize = 50;
 
 /// The maximum number of bytes that are shown of a session's title. Arbitrary: about half a line.
 const LONGEST_TITLE: usize = 60;
-
-/// The longest part of a superseded sentence that a hit quotes, in bytes. Arbitrary: a line.
-const LONGEST_STATEMENT: usize = 100;
 
 /// The smallest budget, in tokens: enough for the envelope and one short hit.
 const LEAST_TOKENS: usize = 100;
@@ -152,27 +146,18 @@ pub async fn search(engine: &Engine, caller: &Caller, args: Args) -> Result<Outp
     // With a cursor, the caller asks for hits in full, whatever they are about. The cursor 0 leads to the first page.
     let is_first = args.cursor.is_none() && !partial::any(&notices);
     let denial = verdict.notice().filter(|_| is_first);
-    let mut standing = caller.capture(engine).standing(shown.iter().map(subject).collect()).await;
-    for ((ranked, ..), standing) in shown.iter().zip(&mut standing) {
-        // The repository of another project is not read.
-        if ranked.store > 1 {
-            *standing = Standing::UNKNOWN;
-        }
-    }
+    let standing = standing(engine, caller, &shown).await;
     let question = behind::Question { query, encoders: &encoders };
     let behind = behind::conversations(&project, question, &shown, &found.ranked, &mut notices).await?;
     let searched = match denial {
         Some(_) => {
-            let searched = sentences::searched(&project, &covered, args.kinds.as_deref()).await?;
-            let others = counted(elsewhere.len(), "other project", "other projects");
-            Some(if elsewhere.is_empty() { searched } else { format!("{searched}, and {others}") })
+            Some(sentences::searched(&project, &covered, args.kinds.as_deref(), elsewhere.len()).await?)
         }
         None => None,
     };
     notices.splice(0..0, denial.map(str::to_owned));
     notices.extend(sentences::alike(&found.alike, shown.iter().map(|(_, shown, _)| &shown.memory)));
-    let own = |(ranked, shown, _): &'_ Found<'_>| shown.memory.session.clone().filter(|_| ranked.store == 0);
-    let titles = titles(&project, shown.iter().map(own).collect()).await?;
+    let titles = titles(&project, &shown).await?;
     let ranks: Vec<usize> = shown.iter().filter_map(|(ranked, ..)| rank_of(&page, ranked)).collect();
     let hits = shown.into_iter().zip(ranks).zip(shares).zip(standing).zip(behind);
     let hits = hits.map(|(((((ranked, shown, scope), rank), share), fresh), behind)| {
@@ -181,7 +166,7 @@ pub async fn search(engine: &Engine, caller: &Caller, args: Args) -> Result<Outp
         let superseded = superseded.map(|superseded| superseded_by(superseded, &shown.memory.text));
         let mut hit = hit((rank, ranked, parts), shown, scope, fresh, behind);
         hit.superseded = superseded;
-        hit.project = ranked.store.checked_sub(2).map(|other| of_project(&elsewhere[other]));
+        hit.project = ranked.store.checked_sub(2).map(|other| elsewhere[other].shown());
         hit.ranking = hit.ranking.filter(|_| engine.config().timings);
         hit
     });
@@ -209,15 +194,18 @@ pub async fn search(engine: &Engine, caller: &Caller, args: Args) -> Result<Outp
     messages::blocking(move || hits::fit(page)).await
 }
 
-fn of_project(other: &Elsewhere) -> OfProject {
-    OfProject {
-        name: other.name.clone(),
-        place: other.place.as_deref().map(|it| envelope::escape(it).into_owned()),
-    }
-}
-
 /// A memory that was found, with its place in the ranking, and its scope: `project`, `owner` or `elsewhere`.
 type Found<'r> = (&'r Ranked, ShownMemory, &'static str);
+
+/// Returns how far each memory is current. Of the memories of other projects, whose repositories are not read, this is
+/// unknown.
+async fn standing(engine: &Engine, caller: &Caller, shown: &[Found<'_>]) -> Vec<Standing> {
+    let standing = caller.capture(engine).standing(shown.iter().map(subject).collect()).await;
+    let of = |((ranked, ..), standing): (&Found<'_>, _)| {
+        if ranked.store > 1 { Standing::UNKNOWN } else { standing }
+    };
+    shown.iter().zip(standing).map(of).collect()
+}
 
 /// Returns what is compared with git to tell whether the memory is current. The owner's notes are about no project in
 /// particular.
@@ -266,9 +254,11 @@ async fn judged<'r>(
     Ok((shown, shares, verdict))
 }
 
-/// Returns the title of each session at its first occurrence. Returns `None` for later occurrences, and for a session
+/// Returns the title of the session of each hit of the project at its first occurrence. Returns `None` for later occurrences, and for a session
 /// without a title.
-async fn titles(project: &OpenProject, sessions: Vec<Option<SessionId>>) -> Result<Vec<Option<String>>> {
+async fn titles(project: &OpenProject, shown: &[Found<'_>]) -> Result<Vec<Option<String>>> {
+    let own = |(ranked, shown, _): &Found<'_>| shown.memory.session.clone().filter(|_| ranked.store == 0);
+    let sessions: Vec<Option<SessionId>> = shown.iter().map(own).collect();
     let mut named: Vec<SessionId> = sessions.iter().flatten().cloned().collect();
     named.sort_unstable();
     named.dedup();
@@ -349,94 +339,6 @@ pub async fn missing_sessions(project: &OpenProject, scope: &Scope) -> Result<Ve
     let known = project.store.sessions(scope, 0, ids.len()).await?;
     let missing = ids.iter().filter(|id| !known.iter().any(|row| row.id == **id));
     Ok(missing.map(|id| format!("no session is called `{}`; list_sessions shows them", quoted(id))).collect())
-}
-
-/// Returns what a hit with the text `text` says about the memory that replaced it.
-fn superseded_by(superseded: &Superseded, text: &str) -> SupersededBy {
-    let statement = superseded.statement.and_then(|(start, end)| text.get(start..end));
-    let statement = statement.map(str::trim).filter(|statement| *statement != text.trim());
-    SupersededBy {
-        by: superseded.by.to_string(),
-        date: times::minute(superseded.by_time),
-        statement: statement.map(|statement| beginning_in_bytes(statement, LONGEST_STATEMENT).into_owned()),
-    }
-}
-
-/// Returns the hit for `ranked`. `rank` is its place on the page.
-fn hit(
-    (rank, ranked, parts): (usize, &Ranked, Parts),
-    found: ShownMemory,
-    scope: &'static str,
-    standing: Standing,
-    behind: Option<Behind>,
-) -> Hit {
-    let ShownMemory { mut memory, chunk, conversations, confidences, .. } = found;
-    // A commit that was rebased or cherry-picked has several SHAs. If one of them is an ancestor of the checked-out
-    // commit, the hit cites this SHA.
-    if let (Kind::Commit, Some(sha)) = (memory.kind, standing.reached.map(|sha| sha.to_string())) {
-        memory.source_id = Some(sha);
-    }
-    let piece = memory.text.get(chunk.start..chunk.end).unwrap_or_default();
-    let about = Shown::of_memory(&memory);
-    let open = |line: String| line.trim_end().strip_suffix(']').map(str::to_owned).unwrap_or(line);
-    let nameless = Shown { role: None, speaker: None, session: None, branch: None, path: None, ..about };
-    let (head, bare_head) = (open(about.line()), open(nameless.line()));
-    let is_machine = matches!(memory.provenance, Provenance::ModelSaid | Provenance::ToolOutput);
-    let provenance = is_machine.then(|| memory.provenance.as_str());
-    let frame = Frame { head, bare_head, provenance, whole: memory.tokens, rank };
-    let shown = |text: &str| envelope::escape(text).into_owned();
-    let text = match memory.kind {
-        Kind::Commit => quote::commit(&memory.text, chunk.start..chunk.end, usize::MAX),
-        _ => piece.trim().to_owned(),
-    };
-    let text = marked(text, memory.is_damaged);
-    let ranking = Ranking {
-        commit: match memory.kind {
-            Kind::Commit => memory.source_id.clone(),
-            _ => memory.head_sha.clone(),
-        },
-        provenance: memory.provenance.to_string(),
-        score: rounded(parts.sum()),
-        score_parts: ScoreParts {
-            lexical: rounded(parts.lexical),
-            semantic: rounded(parts.semantic),
-            speaker: rounded(parts.speaker),
-            importance: rounded(parts.importance),
-            exchange: rounded(parts.exchange),
-            prior: rounded(parts.prior),
-        },
-    };
-    Hit {
-        id: memory.id.to_string(),
-        kind: memory.kind.to_string(),
-        scope: (scope != "project").then_some(scope),
-        text: shown(&text),
-        is_part: chunk.end - chunk.start < memory.text.trim().len(),
-        session_id: memory.session.as_ref().map(|session| shown(session.as_str())),
-        title: None,
-        project: None,
-        speaker: behind::speaker(&memory),
-        path: memory.path.as_deref().filter(|_| memory.kind == Kind::Document).map(shown),
-        branch: memory.branch.as_deref().map(shown),
-        source_id: memory.source_id.as_deref().map(shown),
-        time: times::show_time(memory.time),
-        freshness: standing.freshness.as_str().to_owned(),
-        stale_names: standing.names.iter().map(|name| shown(name)).collect(),
-        gone: standing.gone.map(|gone| gone.as_str().to_owned()),
-        superseded: None,
-        ranking: Some(ranking),
-        relevance: parts.sum() - parts.exchange - parts.prior,
-        tokens: 0,
-        conversations: conversations.iter().map(|session| shown(session.as_str())).collect(),
-        confidences: confidences.into_iter().map(|sure| (sure * 100.0).round() / 100.0).collect(),
-        behind,
-        duplicates: ranked.duplicates,
-        frame,
-    }
-}
-
-fn rounded(score: f64) -> f64 {
-    (score * 1000.0).round() / 1000.0
 }
 
 /// Removes expired texts of the stash from the result of a search in the project's store. These are texts that were

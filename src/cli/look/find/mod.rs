@@ -113,7 +113,7 @@ async fn converse(
                     state.changed(said, operation);
                     start(engine, caller, state.search(), sender);
                 }
-                Message::Done(Err(error)) => state.fail(error.with_hint().to_string()),
+                Message::Done(Err(error)) => state.fail(&error.with_hint().to_string()),
             }
             // Several keys that were typed at once are drawn once.
             match messages.try_recv() {

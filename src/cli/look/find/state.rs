@@ -171,9 +171,9 @@ impl State {
     }
 
     /// Says what went wrong.
-    pub fn fail(&mut self, error: String) {
+    pub fn fail(&mut self, message: &str) {
         self.waits = false;
-        self.said = Some(format!("error: {error}"));
+        self.said = Some(format!("error: {message}"));
     }
 
     /// Returns the chosen memory.

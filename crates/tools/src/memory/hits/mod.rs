@@ -5,6 +5,7 @@
 //! skipped. If a hit doesn't fit even as the only hit on a page, it is shortened. The number of hits that fit is first
 //! estimated from the sum of their tokens. Then the tokens of the whole answer are counted.
 
+pub mod from_memory;
 mod hit;
 pub mod sentences;
 

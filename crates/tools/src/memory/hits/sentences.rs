@@ -11,8 +11,14 @@ use tiro_store::Sizes;
 /// The maximum number of pairs of notes about the same thing that an answer names. Arbitrary.
 const MOST_ALIKE: usize = 3;
 
-/// Returns what was searched: the kinds and sessions to which the search is limited, or how much the project remembers.
-pub async fn searched(project: &OpenProject, covered: &[String], kinds: Option<&[String]>) -> Result<String> {
+/// Returns what was searched: the kinds and sessions to which the search is limited, or how much the project remembers,
+/// and the number of other projects.
+pub async fn searched(
+    project: &OpenProject,
+    covered: &[String],
+    kinds: Option<&[String]>,
+    others: usize,
+) -> Result<String> {
     let kinds = kinds.filter(|kinds| !kinds.is_empty());
     let kinds = kinds.map(|kinds| format!("memories of the kind {}", envelope::names(kinds)));
     let is_all = covered == ["all"];
@@ -22,8 +28,12 @@ pub async fn searched(project: &OpenProject, covered: &[String], kinds: Option<&
     });
     if is_all && kinds.is_none() {
         let Sizes { commits, messages, notes, sessions, .. } = project.store.sizes(&project.scope).await?;
+        let others = match others {
+            0 => String::new(),
+            others => format!(", and {}", counted(others, "other project", "other projects")),
+        };
         return Ok(format!(
-            "{}, {} and {} in {}",
+            "{}, {} and {} in {}{others}",
             counted(messages, "message", "messages"),
             counted(commits, "commit", "commits"),
             counted(notes, "note", "notes"),
