@@ -16,6 +16,9 @@ use crate::client::{Era, Place, Server, Tiro, last_chars};
 /// The time limit of one command or call.
 const LONGEST: Duration = Duration::from_secs(20);
 
+/// The most files of a directory whose lines are explained.
+const MOST_EXPLAINED: usize = 8;
+
 /// The placeholder for a new file to write to.
 const NEW_FILE: &str = "<new file>";
 
@@ -40,6 +43,10 @@ const COMMANDS: &[&[&str]] = &[
     &["search", QUESTION],
     &["search", "--json", "--path", "notes.txt", "ordinary"],
     &["context", QUESTION],
+    &["list"],
+    &["log"],
+    &["why", "notes.txt"],
+    &["show", "HEAD"],
     &["sessions"],
     &["summarize", "--all"],
     &["summarize", "--commits", "--dry-run"],
@@ -148,7 +155,7 @@ impl Seen {
                 return Ok(());
             }
         };
-        let requests = requests(&mut server, name)?;
+        let requests = requests(&mut server, &place.project, name)?;
         for (method, parameters, tool) in requests {
             let started = Instant::now();
             match server.exchange(method, parameters) {
@@ -198,9 +205,22 @@ impl Seen {
     }
 }
 
-/// Returns requests: a call of every tool with valid arguments, one more call with a message from the repository, and
-/// reads of the resources.
-fn requests(server: &mut Server, name: &str) -> Result<Vec<(&'static str, Value, String)>> {
+/// Returns the paths whose lines are to be explained: those in the directory, and paths that lead out of it.
+fn explained(directory: &Path) -> Vec<String> {
+    let mut paths: Vec<String> = std::fs::read_dir(directory).map_or_else(
+        |_| Vec::new(),
+        |entries| entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect(),
+    );
+    paths.sort_unstable();
+    paths.truncate(MOST_EXPLAINED);
+    let out =
+        ["../secrets/notes.txt", "../private/notes.txt", ".git/config", "notes.txt:1-9", "notes.txt:zz"];
+    let absolute = directory.join("../secrets/id_key").to_string_lossy().into_owned();
+    paths.into_iter().chain(out.map(str::to_owned)).chain([absolute]).collect()
+}
+
+/// Returns requests: a call of every tool with valid arguments, explanations of lines, and reads of the resources.
+fn requests(server: &mut Server, directory: &Path, name: &str) -> Result<Vec<(&'static str, Value, String)>> {
     let list = server.request("tools/list", json!({}))?;
     let tools = list["tools"].as_array().cloned().unwrap_or_default();
     let mut requests = Vec::new();
@@ -208,6 +228,10 @@ fn requests(server: &mut Server, name: &str) -> Result<Vec<(&'static str, Value,
         let tool_name = tool["name"].as_str().unwrap_or_default().to_owned();
         let arguments = arguments(&tool_name, &tool["inputSchema"], name);
         requests.push(("tools/call", json!({"name": tool_name, "arguments": arguments}), tool_name));
+    }
+    for path in explained(directory) {
+        let what = format!("explain_lines {path}");
+        requests.push(("tools/call", json!({"name": "explain_lines", "arguments": {"path": path}}), what));
     }
     requests.push(("resources/list", json!({}), "resources/list".to_owned()));
     let missing = json!({"uri": "tiro://session/attack"});

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use self::groups::Group;
 use self::page::{Frame, fit};
 use crate::common;
-use tiro_base::error::{Error, Result, quoted};
+use tiro_base::error::{Error, Kind, Result, quoted};
 use tiro_host::caller::Caller;
 use tiro_host::engine::Engine;
 use tiro_host::summaries::messages;
@@ -65,7 +65,15 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let mut notices = capture.catch_up().await;
     notices.extend(clamped);
     let project = caller.project(engine).await?;
-    let mut origins = capture.line_origins(asked).await?;
+    let mut origins =
+        capture.line_origins(asked).await.map_err(|error| match args.path.rsplit_once(':') {
+            Some((_, lines))
+                if !is_number(lines) && matches!(error.kind(), Kind::NotFound | Kind::BadInput) =>
+            {
+                error.hint("name the lines by numbers, as in `src/a.rs:12` or `src/a.rs:12-20`")
+            }
+            _ => error,
+        })?;
     notices.append(&mut origins.notices);
     let groups = behind::with_writers(&project, groups::of(&origins), engine.now()).await?;
     let mut explained: Vec<Explained> = Vec::new();
@@ -95,12 +103,17 @@ fn asked(args: &Args) -> Result<LinesAsked> {
     }
     let lines = args.lines.as_deref().map(str::trim).filter(|lines| !lines.is_empty());
     let (path, lines) = match (lines, given.rsplit_once(':')) {
-        (None, Some((path, lines))) if lines.starts_with(|c: char| c.is_ascii_digit()) => (path, Some(lines)),
+        (None, Some((path, lines))) if is_number(lines) => (path, Some(lines)),
         (lines, _) => (given, lines),
     };
     let lines = lines.map(range).transpose()?;
     let rev = args.rev.as_deref().map(str::trim).filter(|rev| !rev.is_empty());
     Ok(LinesAsked { path: path.to_owned(), lines, rev: rev.map(str::to_owned), patience: Some(PATIENCE) })
+}
+
+/// Returns whether a text after a path may name lines.
+fn is_number(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_digit())
 }
 
 /// Reads `12`, `12-20`, `12,20` or `L12-L20`.

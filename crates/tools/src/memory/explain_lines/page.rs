@@ -285,7 +285,7 @@ fn link(group: &Group) -> String {
             }
         }
         (None, None) if is_committed && group.memory.is_none() => {
-            "the commit is not in the memory".to_owned()
+            "the commit is not in the memory; `tiro import git` imports it".to_owned()
         }
         (None, None) if is_committed => "no session is linked to the commit".to_owned(),
         (None, None) => "no recorded session wrote them".to_owned(),
