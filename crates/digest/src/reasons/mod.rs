@@ -130,11 +130,13 @@ pub fn shared(sentence: &str, words: &BTreeSet<String>) -> usize {
 }
 
 /// Returns the sentence of a commit's message that says why, after the subject. An item of a list must be about lines
-/// with the [words](words_of) `words`, because a commit often lists what it does elsewhere.
+/// with the [words](words_of) `words`, because a commit often lists what it does elsewhere. Words of the subject are
+/// about all of the commit, so they don't count.
 pub fn in_commit(message: &str, words: &BTreeSet<String>) -> Option<Sentence> {
     let (subject, body) = message.split_once('\n')?;
     let start = subject.len() + 1;
-    let is_about = |sentence: &Sentence| !sentence.is_item || shared(&sentence.text, words) > 1;
+    let words = words - &words_of(&[subject]);
+    let is_about = |sentence: &Sentence| !sentence.is_item || shared(&sentence.text, &words) > 1;
     let mut said = quotable(body).into_iter().filter(|said| gives_reason(said) && is_prose(&said.text));
     let found = said.find(is_about)?;
     Some(Sentence { range: start + found.range.start..start + found.range.end, ..found })
@@ -301,8 +303,13 @@ mod tests {
         assert_eq!(why("Retry longer\n\nAdds a delay.\n\nSigned-off-by: A"), None);
         let message = "Retry longer\n\nAdds a delay. Two workers got 429 because they retried at once.";
         assert_eq!(why(message).unwrap(), "Two workers got 429 because they retried at once.");
-        let list = "Retry longer\n\n- Says what to avoid, because the guide was unclear\n- Names the retry delay, because it is needed";
+        let list = "Be kinder\n\n- Says what to avoid, because the guide was unclear\n- Names the retry delay, because it is needed";
         assert_eq!(why(list).unwrap(), "Names the retry delay, because it is needed");
+        assert_eq!(
+            why(&list.replace("Be kinder", "Improve the retry delay")),
+            None,
+            "every item is about it"
+        );
         let range = in_commit(message, &words).unwrap().range;
         assert_eq!(&message[range], "Two workers got 429 because they retried at once.");
     }

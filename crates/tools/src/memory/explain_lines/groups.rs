@@ -150,10 +150,15 @@ impl Group {
         // A line that says too little goes with its neighbour: the line before it, or else the next that says enough.
         let mut places: Vec<Option<Option<usize>>> = self.lines.iter().map(place).collect();
         self.close_gaps(&mut places, writers);
+        let mut known = None;
+        let mut after: Vec<Option<Option<usize>>> = vec![None; places.len()];
+        for at in (0..places.len()).rev() {
+            known = places[at].or(known);
+            after[at] = known;
+        }
         for (at, line) in self.lines.iter().enumerate() {
             let before = last.filter(|(number, _)| number + 1 == line.number).map(|(_, writer)| writer);
-            let next = || places[at..].iter().flatten().next().copied();
-            let writer = places[at].or(before).or_else(next).unwrap_or(None);
+            let writer = places[at].or(before).or(after[at]).unwrap_or(None);
             last = Some((line.number, writer));
             let group = groups.entry(writer).or_insert_with(|| Group {
                 lines: Vec::new(),
@@ -318,5 +323,16 @@ mod tests {
         assert_eq!(shown(group().by_writer(&[row(7, 10, &[1])], 100)), [("1..4".to_owned(), None)]);
         let many = [row(7, 10, &[1, 2]), row(8, 11, &[1, 2]), row(9, 12, &[1, 2])];
         assert_eq!(shown(group().by_writer(&many, 100)), [("1..4".to_owned(), None)]);
+    }
+
+    /// An earlier version looked at all lines after each of them.
+    #[test]
+    fn many_lines_that_say_too_little_take_no_longer_than_their_number() {
+        let count = 300_000;
+        let run =
+            LineRun { text: "x\n".repeat(count), ..run(0..count, LineOrigin::Uncommitted, &vec![0; count]) };
+        let origins = LineOrigins { runs: vec![run], path: "old.rs".into(), ..LineOrigins::default() };
+        let groups = of(&origins).remove(0).by_writer(&[], 0);
+        assert_eq!(groups.iter().map(|group| group.lines.len()).sum::<usize>(), count);
     }
 }
