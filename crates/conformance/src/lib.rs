@@ -258,6 +258,7 @@ macro_rules! promises {
                 a_lease_is_seen_as_long_as_it_is_held: HidesLeases,
                 the_newest_time_is_that_of_what_was_stored_last: LosesWrites,
                 a_cursor_is_found_by_the_end_of_its_source: LosesCursors,
+                growth_is_counted_by_day_and_kind: ForgetsNothing,
                 a_store_is_found_by_its_project: LosesStores,
                 a_project_that_left_the_registry_is_a_stray: LosesStores,
             }

@@ -33,6 +33,7 @@ mod long;
 mod mock;
 mod nothing;
 mod pack;
+mod pages;
 mod passages;
 mod peer;
 mod random;
@@ -124,6 +125,8 @@ enum Eval {
     Import(commits::ImportArgs),
     /// How long an agent waits, cold and warm, and how much memory the server uses
     Latency(latency::Args),
+    /// Whether lists and counts take longer in a larger store
+    Pages(pages::Args),
     /// Time and memory of a conversation of 100,000 messages and of a message of 5 MB
     Long(long::Args),
     /// Time, memory and descriptors of large texts, many calls, and clients that do not read
@@ -187,6 +190,7 @@ fn main() -> Result<ExitCode> {
         Eval::Gate(args) => ("gate", gate::run(args, &tiro)?),
         Eval::Commits(args) => ("commits", commits::run(args, &tiro)?),
         Eval::Import(args) => ("import", commits::run_import(args, &tiro)?),
+        Eval::Pages(args) => ("pages", pages::run(args, &tiro)?),
         Eval::Latency(args) => ("latency", latency::run(args, &tiro)?),
         Eval::Long(args) => ("long", long::run(args, &tiro)?),
         Eval::Limits(args) => ("limits", limits::run(args, &tiro)?),

@@ -9,7 +9,9 @@ use tiro_base::error::Result;
 use tiro_base::memory::{Kind, Millis, Provenance};
 use tiro_base::scope::{Scope, TenantId};
 use tiro_store::decide::{queue, retention};
-use tiro_store::{CacheStats, Check, Expired, KindCount, Measurement, Savings, Sizes, Stats};
+use tiro_store::{
+    CacheStats, Check, DayCount, Expired, Growth, KindCount, Measurement, Savings, Sizes, Stats,
+};
 
 /// How long after now an answer can have been used: a day. A later use was dated by a clock that was ahead.
 const FARTHEST: Millis = 24 * 60 * 60 * 1000;
@@ -19,6 +21,9 @@ const MONTH: Millis = 30 * 24 * 60 * 60 * 1000;
 
 /// How much earlier than a change the commit that has it can be dated: git counts in seconds.
 const SECOND: Millis = 999;
+
+/// The length of a day in milliseconds.
+const DAY: Millis = 24 * 60 * 60 * 1000;
 
 const WEEK: Millis = 7 * 24 * 60 * 60 * 1000;
 
@@ -165,6 +170,29 @@ impl MemoryStore {
     /// Does as [`ReadRecords::stats`](tiro_store::ReadRecords::stats).
     pub(crate) async fn stats(&self, scope: &Scope, now: Millis) -> Result<Stats> {
         self.read(scope, |state| Ok(state.stats(&scope.tenant, now)))
+    }
+
+    /// Does as [`ReadRecords::growth`](tiro_store::ReadRecords::growth).
+    pub(crate) async fn growth(&self, scope: &Scope) -> Result<Growth> {
+        self.read(scope, |state| {
+            let mut memories: BTreeMap<(i64, &str), (i64, i64)> = BTreeMap::new();
+            for (_, memory) in state.owned(&scope.tenant).filter(|(_, memory)| memory.is_living()) {
+                let count = memories.entry((memory.time.div_euclid(DAY), memory.kind.as_str())).or_default();
+                *count = (count.0 + 1, count.1 + memory.tokens);
+            }
+            let mut sessions: BTreeMap<i64, i64> = BTreeMap::new();
+            for first in state.beginnings(&scope.tenant) {
+                *sessions.entry(first.div_euclid(DAY)).or_default() += 1;
+            }
+            let day_count = |((day, kind), (memories, tokens)): ((i64, &str), (i64, i64))| DayCount {
+                day,
+                kind: kind.to_owned(),
+                memories,
+                tokens,
+            };
+            let memories = memories.into_iter().map(day_count).collect();
+            Ok(Growth { memories, sessions: sessions.into_iter().collect() })
+        })
     }
 
     /// Finds no fault: nothing can be damaged.

@@ -327,6 +327,12 @@ impl State {
         self.memories.values().filter(move |memory| memory.session == Some(session) && memory.is_living())
     }
 
+    /// Returns the times at which the owner's sessions with living memories began.
+    pub fn beginnings(&self, owner: &TenantId) -> impl Iterator<Item = Millis> {
+        let own = self.sessions.iter().filter(|(_, session)| session.owner == *owner);
+        own.filter_map(|(key, _)| self.living_in(*key).map(|memory| memory.time).min())
+    }
+
     /// Returns the session with its counts, if it has living memories.
     fn session_row(&self, key: SessionKey, session: &Session) -> Option<SessionRow> {
         Some(SessionRow {

@@ -176,6 +176,7 @@ macro_rules! methods {
                 measurements() -> Vec<Measurement>;
                 savings() -> Savings;
                 stats(now: Millis) -> Stats;
+                growth() -> Growth;
                 check() -> Check;
                 expired(now: Millis, before: Millis) -> Expired;
             }

@@ -144,6 +144,26 @@ pub async fn a_cursor_is_found_by_the_end_of_its_source(fixture: Fixture) {
     assert!(!fixture.store.has_import_cursor(&stranger, "/a.jsonl").await.answered());
 }
 
+pub async fn growth_is_counted_by_day_and_kind(fixture: Fixture) {
+    const DAY: Millis = 24 * HOUR;
+    fixture
+        .save(vec![message_at("s", "oak", -1), message_at("s", "elm", DAY), commit('a', "fir", DAY)])
+        .await;
+    let late = fixture.put(message_at("t", "ash", 2 * DAY)).await;
+    let growth = async |scope| fixture.store.growth(scope).await.answered();
+    let count = |day, kind: Kind| DayCount { day, kind: kind.as_str().to_owned(), memories: 1, tokens: 1 };
+    let mut memories = vec![count(-1, Kind::Message), count(1, Kind::Commit), count(1, Kind::Message)];
+    let before = Growth { memories: memories.clone(), sessions: vec![(-1, 1)] };
+    memories.push(count(2, Kind::Message));
+    let all = Growth { memories, sessions: vec![(-1, 1), (2, 1)] };
+    assert_eq!(growth(&fixture.scope).await, all);
+    fixture.forget(&[&late], "f1").await;
+    assert_eq!(growth(&fixture.scope).await, before, "what is forgotten doesn't count");
+    fixture.store.undo(&fixture.scope, None, 6).await.answered();
+    assert_eq!(growth(&fixture.scope).await, all);
+    assert_eq!(growth(&fixture.stranger()).await, Growth::default());
+}
+
 /// Returns a fact of the owner in the project.
 fn of_project(id: &ProjectId) -> (Scope, PreparedMemory) {
     let draft = Draft::new(Kind::Fact, Provenance::UserSaid, "the quince is mine", 3);

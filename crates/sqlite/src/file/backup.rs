@@ -10,7 +10,7 @@ use crate::SqliteStore;
 use crate::connection::{blocking, lock};
 use crate::error::{Error, Result};
 use crate::file::store_file::whole;
-use crate::file::{damage, verify};
+use crate::file::{counts, damage, verify};
 use crate::read::parts;
 use tiro_base::error::{self, Kind, quoted};
 use tiro_base::scope::Scope;
@@ -72,6 +72,7 @@ impl SqliteStore {
                 "SELECT (SELECT count(*) FROM chunks WHERE seq NOT IN (SELECT rowid FROM text_index))
                       + (SELECT count(*) FROM text_index WHERE rowid NOT IN (SELECT seq FROM chunks))",
             )?;
+            check.counts_off = counts::off(&writer)?;
             check.damage = verify::damage(&store.inner.path)?;
             if parts::has_private(&writer)? {
                 // The ids of private memories of others are not reported.

@@ -65,6 +65,8 @@ const CORRECTIONS: Migration =
     Migration { sql: include_str!("../../migrations/0015_corrections.sql"), min_reader: 1, min_writer: 1 };
 const DOCUMENTS: Migration =
     Migration { sql: include_str!("../../migrations/0016_documents.sql"), min_reader: 16, min_writer: 16 };
+const COUNTS: Migration =
+    Migration { sql: include_str!("../../migrations/0017_counts.sql"), min_reader: 16, min_writer: 16 };
 /// The same migrations for `owner.db`, beginning with [`SESSIONS`]. In `owner.db`, the versions of these migrations are
 /// higher, because they come after the migration [`REGISTRY`].
 const OWNER_SESSIONS: Migration = Migration { min_reader: 2, min_writer: 2, ..SESSIONS };
@@ -81,6 +83,7 @@ const OWNER_SUMS: Migration = Migration { min_reader: 2, min_writer: 2, ..SUMS }
 const OWNER_ROW_SUMS: Migration = Migration { min_reader: 2, min_writer: 2, ..ROW_SUMS };
 const OWNER_AUTHORS: Migration = Migration { min_reader: 2, min_writer: 2, ..AUTHORS };
 const OWNER_CORRECTIONS: Migration = Migration { min_reader: 2, min_writer: 2, ..CORRECTIONS };
+const OWNER_COUNTS: Migration = Migration { min_reader: 2, min_writer: 2, ..COUNTS };
 const REGISTRY: Migration =
     Migration { sql: include_str!("../../migrations/registry_0001.sql"), min_reader: 2, min_writer: 2 };
 const LEDGER: Migration = Migration {
@@ -110,6 +113,7 @@ fn migrations(flavour: Flavour) -> &'static [Migration] {
             AUTHORS,
             CORRECTIONS,
             DOCUMENTS,
+            COUNTS,
         ],
         Flavour::Owner => &[
             MEMORIES,
@@ -130,6 +134,7 @@ fn migrations(flavour: Flavour) -> &'static [Migration] {
             OWNER_ROW_SUMS,
             OWNER_AUTHORS,
             OWNER_CORRECTIONS,
+            OWNER_COUNTS,
         ],
     }
 }

@@ -2,6 +2,7 @@
 
 pub(super) mod backup;
 pub(super) mod connect;
+pub(super) mod counts;
 pub(super) mod damage;
 pub(super) mod migrate;
 pub(super) mod readers;

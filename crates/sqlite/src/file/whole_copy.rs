@@ -8,7 +8,7 @@ use std::path::Path;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::connect::connect;
-use super::{damage, migrate, sums, verify};
+use super::{counts, damage, migrate, sums, verify};
 use crate::SqliteStore;
 use crate::connection::{blocking, moves_log_at_close};
 use crate::error::{Error, Result};
@@ -196,6 +196,8 @@ fn give(connection: &mut Connection, path: &Path, owner: &TenantId) -> Result<()
             }
         }
     }
+    // Triggers don't follow a row to another owner.
+    counts::count_anew(&changes)?;
     changes.execute_batch("DROP TABLE former_sums")?;
     changes.commit()?;
     Ok(())

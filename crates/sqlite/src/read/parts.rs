@@ -33,8 +33,19 @@ pub(crate) const BETWEEN: char = '\u{1f}';
 const MARK: &str = "private";
 
 /// The tables with an owner. The views of these tables contain the rows of the parts that the reader sees.
-const OWNED: &[&str] =
-    &["session_aliases", "commit_ids", "purged", "summaries", "statements", "stashed", "blobs"];
+const OWNED: &[&str] = &[
+    "session_aliases",
+    "commit_ids",
+    "purged",
+    "summaries",
+    "statements",
+    "stashed",
+    "blobs",
+    "memory_counts",
+    "stored_counts",
+    "owner_counts",
+    "stash_groups",
+];
 
 /// Tables without an owner, each with the condition that the reader sees the row `t`. Other tables without an owner are
 /// only read together with a memory or a session.

@@ -51,12 +51,11 @@ impl SqliteStore {
         limit: usize,
     ) -> error::Result<Vec<SessionRow>> {
         self.read(scope, move |_, connection, scope| {
+            // The order is that of the index `sessions_by_last`, so only the rows of the page are read.
             let mut statement = connection.prepare_cached(
-                "SELECT s.name, count(*), sum(m.tokens), min(m.time), max(m.time), s.branch, s.head_sha
-                 FROM sessions s JOIN memories m ON m.session = s.seq
-                 WHERE s.owner = ?1 AND m.owner = ?1 AND m.tombstoned_at IS NULL
-                 GROUP BY s.seq
-                 ORDER BY coalesce(s.client, '') LIKE '% headless', max(m.time) DESC, s.name LIMIT ?2 OFFSET ?3",
+                "SELECT s.name, s.memories, s.tokens, s.first_time, s.last_time, s.branch, s.head_sha
+                 FROM sessions s WHERE s.owner = ?1 AND s.memories > 0
+                 ORDER BY coalesce(s.client, '') LIKE '% headless', s.last_time DESC, s.name LIMIT ?2 OFFSET ?3",
             )?;
             // If the scope has all sessions, SQL selects the page, because a project may have thousands of sessions.
             // Otherwise the page is selected below.

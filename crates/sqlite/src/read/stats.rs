@@ -5,14 +5,16 @@ use rusqlite::OptionalExtension;
 use crate::SqliteStore;
 use crate::error::Result;
 use crate::keys::key;
+use crate::write::pending::pending;
 use tiro_base::error;
 use tiro_base::memory::{Kind, Level, Millis};
 use tiro_base::scope::Scope;
-use tiro_store::{KindCount, Measurement, Savings, SegmentRow, Sizes, Stats, SummarisedSegment};
+use tiro_store::{
+    DayCount, Growth, KindCount, Measurement, Savings, SegmentRow, Sizes, Stats, SummarisedSegment,
+};
 
 /// Counts an owner's sessions with living memories.
-const LIVING_SESSIONS: &str = "SELECT count(*) FROM sessions s WHERE s.owner = ?1
-    AND EXISTS (SELECT 1 FROM memories m WHERE m.session = s.seq AND m.tombstoned_at IS NULL)";
+const LIVING_SESSIONS: &str = "SELECT count(*) FROM sessions WHERE owner = ?1 AND memories > 0";
 
 /// Selects an owner's sessions that changed a file, if a commit changed the same file within the next month.
 const COMMITTED: &str =
@@ -31,8 +33,8 @@ impl SqliteStore {
             let mut sizes = Sizes::default();
             let mut statement = connection.prepare_cached(
                 // Derived memories repeat their sources, so only the sources are counted.
-                "SELECT kind, count(*) FROM memories WHERE owner = ?1 AND tombstoned_at IS NULL
-                     AND (kind = 'message' OR provenance <> 'derived') GROUP BY kind",
+                "SELECT kind, sum(iif(kind = 'message', memories, memories - derived)) FROM memory_counts
+                 WHERE owner = ?1 GROUP BY kind",
             )?;
             let mut rows = statement.query([scope.tenant.as_str()])?;
             while let Some(row) = rows.next()? {
@@ -47,10 +49,7 @@ impl SqliteStore {
                 .prepare_cached(LIVING_SESSIONS)?
                 .query_row([scope.tenant.as_str()], |row| row.get(0))?;
             sizes.stashed = connection
-                .prepare_cached(
-                    "SELECT count(*) FROM stashed s JOIN memories m ON m.seq = s.memory
-                     WHERE s.owner = ?1 AND m.tombstoned_at IS NULL",
-                )?
+                .prepare_cached("SELECT coalesce(sum(memories), 0) FROM stash_groups WHERE owner = ?1")?
                 .query_row([scope.tenant.as_str()], |row| row.get(0))?;
             Ok(sizes)
         })
@@ -159,12 +158,38 @@ impl SqliteStore {
         .await
     }
 
+    pub(crate) async fn growth(&self, scope: &Scope) -> error::Result<Growth> {
+        self.read(scope, |_, connection, scope| {
+            let owner = scope.tenant.as_str();
+            let mut statement = connection.prepare_cached(
+                "SELECT day, kind, sum(memories), sum(tokens) FROM memory_counts WHERE owner = ?1
+                 GROUP BY day, kind HAVING sum(memories) > 0 ORDER BY day, kind",
+            )?;
+            let memories = statement.query_map([owner], |row| {
+                Ok(DayCount {
+                    day: row.get(0)?,
+                    kind: row.get(1)?,
+                    memories: row.get(2)?,
+                    tokens: row.get(3)?,
+                })
+            })?;
+            let memories = memories.collect::<Result<_, _>>()?;
+            let mut statement = connection.prepare_cached(
+                "SELECT first_time / 86400000 - (first_time % 86400000 < 0), count(*) FROM sessions
+                 WHERE owner = ?1 AND memories > 0 GROUP BY 1 ORDER BY 1",
+            )?;
+            let sessions = statement.query_map([owner], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            Ok(Growth { memories, sessions: sessions.collect::<Result<_, _>>()? })
+        })
+        .await
+    }
+
     pub(crate) async fn stats(&self, scope: &Scope, now: Millis) -> error::Result<Stats> {
         self.read(scope, move |inner, connection, scope| {
             let owner = scope.tenant.as_str();
             let mut statement = connection.prepare_cached(
-                "SELECT kind, count(*), sum(length(CAST(text AS BLOB))), sum(tokens) FROM memories
-                 WHERE owner = ?1 AND tombstoned_at IS NULL GROUP BY kind ORDER BY kind",
+                "SELECT kind, sum(memories), sum(bytes), sum(tokens) FROM memory_counts
+                 WHERE owner = ?1 GROUP BY kind HAVING sum(memories) > 0 ORDER BY kind",
             )?;
             let kinds = statement.query_map([owner], |row| {
                 Ok(KindCount {
@@ -189,17 +214,9 @@ impl SqliteStore {
             Ok(Stats {
                 kinds,
                 sessions: count(LIVING_SESSIONS)?,
-                embedded: count(
-                    "SELECT count(*) FROM vectors v JOIN chunks c ON c.seq = v.chunk
-                     JOIN memories m ON m.seq = c.memory WHERE m.owner = ?1",
-                )?,
-                pending: count(
-                    "SELECT count(*) FROM pending p JOIN chunks c ON c.seq = p.chunk
-                     JOIN memories m ON m.seq = c.memory WHERE m.owner = ?1",
-                )?,
-                tombstoned: count(
-                    "SELECT count(*) FROM memories WHERE owner = ?1 AND tombstoned_at IS NOT NULL",
-                )?,
+                embedded: count("SELECT coalesce(sum(embedded), 0) FROM owner_counts WHERE owner = ?1")?,
+                pending: pending(connection, scope)? as i64,
+                tombstoned: count("SELECT coalesce(sum(forgotten), 0) FROM memory_counts WHERE owner = ?1")?,
                 file_bytes: size(&inner.path) + size(&wal),
                 commits_since: count(&commits(""))?,
                 commits_linked: count(&commits("AND seq IN (SELECT memory FROM commit_sessions)"))?,
@@ -207,13 +224,10 @@ impl SqliteStore {
                 sessions_linked: count(&format!(
                     "SELECT count(*) FROM ({COMMITTED}) WHERE session IN (SELECT session FROM commit_sessions)"
                 ))?,
-                repeats: count(
-                    "SELECT count(*) - count(DISTINCT r.memory) FROM repeats r JOIN memories m ON m.seq = r.memory
-                     WHERE m.owner = ?1",
-                )?,
+                repeats: count("SELECT coalesce(sum(repeats), 0) FROM owner_counts WHERE owner = ?1")?,
                 stored_lately: connection
                     .prepare_cached(
-                        "SELECT count(*) FROM memories WHERE owner = ?1 AND stored_at > ?2 AND tombstoned_at IS NULL",
+                        "SELECT coalesce(sum(memories), 0) FROM stored_counts WHERE owner = ?1 AND stored_at > ?2",
                     )?
                     .query_row((owner, now - WEEK), |row| row.get(0))?,
             })

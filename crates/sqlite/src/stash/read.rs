@@ -11,13 +11,24 @@ use crate::read::conditions::Conditions;
 use tiro_base::error;
 use tiro_base::filter::{Filter, Stash};
 use tiro_base::memory::{Kind, MemoryKey};
-use tiro_base::scope::{Scope, SessionId};
+use tiro_base::scope::{Scope, SessionId, Sessions};
 use tiro_store::{StashCause, StashContents, StashGroup, StashPage, StashedMemory, StashedPlace};
 
 /// The columns that [`stashed_row`] reads.
 const COLUMNS: &str =
     "m.id, m.seq, m.kind, (SELECT name FROM sessions WHERE seq = m.session), m.ordinal, s.topic,
     m.time, s.stashed_at, s.expires_at, s.is_protected, s.is_held_out, s.is_given, s.cause, m.tokens";
+
+/// Selects the groups of the whole stash of an owner, as they are counted. Groups of two parts are never the same,
+/// except the groups without a session.
+const WHOLE: &str = "SELECT g.topic, g.session, (SELECT name FROM sessions WHERE seq = g.session) AS name,
+        sum(g.memories), sum(g.tokens), max(g.last) AS latest
+    FROM stash_groups g WHERE g.owner = ? GROUP BY g.topic, g.session ORDER BY latest DESC, g.topic, name";
+
+/// Selects the ids of the memories of one group of the whole stash that were stashed last.
+const LATEST: &str = "SELECT m.id FROM stashed s CROSS JOIN memories m ON m.seq = s.memory
+    WHERE s.owner = ? AND s.topic IS ? AND s.session IS ? AND m.tombstoned_at IS NULL
+    ORDER BY s.stashed_at DESC, s.memory LIMIT ?";
 
 impl SqliteStore {
     pub(crate) async fn stashed(
@@ -80,16 +91,24 @@ impl SqliteStore {
         self.read(scope, move |_, connection, scope| {
             let StashPage { filter, offset, groups, ids } = page;
             let filter = within_stash(filter);
+            let is_whole = scope.sessions == Sessions::All
+                && filter == Filter { stash: Some(Stash::Only), ..Filter::default() };
             let conditions = Conditions::of_scope(connection, scope)?.narrowed(&filter);
             let from =
                 format!("FROM stashed s JOIN memories m ON m.seq = s.memory WHERE {}", conditions.sql);
+            let (counted, values) = match is_whole {
+                true => (WHOLE.to_owned(), vec![Value::from(scope.tenant.as_str().to_owned())]),
+                false => (
+                    format!(
+                        "SELECT s.topic, m.session, (SELECT name FROM sessions WHERE seq = m.session), count(*),
+                             sum(m.tokens), max(s.stashed_at) {from} GROUP BY s.topic, m.session ORDER BY 6 DESC, 1, 3"
+                    ),
+                    conditions.values.clone(),
+                ),
+            };
             let mut contents = StashContents::default();
-            let sql = format!(
-                "SELECT s.topic, m.session, (SELECT name FROM sessions WHERE seq = m.session), count(*), sum(m.tokens),
-                     max(s.stashed_at) {from} GROUP BY s.topic, m.session ORDER BY 6 DESC, 1, 3"
-            );
-            let mut statement = connection.prepare_cached(&sql)?;
-            let mut rows = statement.query(params_from_iter(&conditions.values))?;
+            let mut statement = connection.prepare_cached(&counted)?;
+            let mut rows = statement.query(params_from_iter(&values))?;
             let mut sessions: Vec<Option<i64>> = Vec::new();
             while let Some(row) = rows.next()? {
                 let place = contents.groups as usize;
@@ -109,13 +128,20 @@ impl SqliteStore {
                     ids: Vec::new(),
                 });
             }
-            let sql = format!(
-                "SELECT m.id {from} AND s.topic IS ? AND m.session IS ? ORDER BY s.stashed_at DESC, m.seq LIMIT ?"
-            );
-            let mut statement = connection.prepare_cached(&sql)?;
+            let (latest, values) = match is_whole {
+                true => (LATEST.to_owned(), values),
+                false => (
+                    format!(
+                        "SELECT m.id {from} AND s.topic IS ? AND m.session IS ?
+                         ORDER BY s.stashed_at DESC, m.seq LIMIT ?"
+                    ),
+                    values,
+                ),
+            };
+            let mut statement = connection.prepare_cached(&latest)?;
             for (group, session) in contents.page.iter_mut().zip(sessions) {
                 let own = [group.topic.clone().into(), session.into(), Value::from(ids as i64)];
-                let values = conditions.values.iter().cloned().chain(own);
+                let values = values.iter().cloned().chain(own);
                 let rows = statement.query_map(params_from_iter(values), |row| id(row, 0))?;
                 group.ids = rows.collect::<Result<_, _>>()?;
             }

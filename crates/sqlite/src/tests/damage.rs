@@ -205,6 +205,17 @@ async fn what_can_be_made_again_is_mended() {
         assert_eq!((fixture.found("oak").await, fixture.found("valve").await), before);
     }
     assert_eq!(fixture.store.mend(&fixture.scope).await.unwrap(), Mended::default());
+    for wrong in [
+        "UPDATE sessions SET memories = 9",
+        "UPDATE memory_counts SET bytes = 1",
+        "DELETE FROM owner_counts",
+        "INSERT INTO stash_groups (owner, memories, tokens, last) VALUES ('ines', 1, 1, 1)",
+    ] {
+        damaged(&fixture, wrong);
+        assert!(fixture.store.check(&fixture.scope).await.unwrap().counts_off > 0, "{wrong}");
+        assert!(fixture.store.mend(&fixture.scope).await.unwrap().counts > 0, "{wrong}");
+        assert!(fixture.store.check(&fixture.scope).await.unwrap().is_sound(), "{wrong}");
+    }
 }
 
 /// A backup from another machine names another owner. What is damaged in it stays known as damaged.

@@ -1,4 +1,5 @@
-//! Repairs everything that can be made again from sound texts: damaged vectors, and missing rows of the text index.
+//! Repairs everything that can be made again from sound rows: damaged vectors, missing rows of the text index, and
+//! counts.
 
 use rusqlite::Connection;
 
@@ -6,7 +7,7 @@ use super::reindex;
 use super::turns;
 use crate::SqliteStore;
 use crate::error::Result;
-use crate::file::{sums, verify};
+use crate::file::{counts, sums, verify};
 use tiro_base::error;
 use tiro_base::memory::MemoryKey;
 use tiro_base::scope::Scope;
@@ -17,7 +18,7 @@ const MEMORIES: i64 = 100;
 
 impl SqliteStore {
     /// Removes damaged vectors whose texts are sound; their chunks then wait for new vectors. Also indexes chunks that
-    /// are missing from the text index. Reads all vectors.
+    /// are missing from the text index, and counts wrong counts anew. Reads all memories and vectors.
     pub async fn mend(&self, scope: &Scope) -> error::Result<Mended> {
         let damaged = self.read_all(scope, |_, connection, _| damaged_vectors(connection)).await?;
         let mut mended = Mended::default();
@@ -34,6 +35,11 @@ impl SqliteStore {
                     Ok((requeued, left))
                 })
                 .await?;
+        }
+        let off = self.read_all(scope, |_, connection, _| counts::off(connection)).await?;
+        if off > 0 {
+            mended.counts = off.unsigned_abs() as usize;
+            self.write(scope, |connection, _| counts::count_anew(connection)).await?;
         }
         let mut last = i64::MIN;
         loop {

@@ -129,23 +129,9 @@ impl SqliteStore {
 
 /// Returns how many chunks of the owner have no embedding yet.
 pub(crate) fn pending(connection: &Connection, scope: &Scope) -> Result<usize> {
-    let owner = scope.tenant.as_str();
-    // Most stores have only one owner. For these, all waiting chunks are counted without looking up the owner of each
-    // chunk.
-    let is_shared = connection
-        .prepare_cached("SELECT 1 FROM memories WHERE owner < ?1 UNION ALL SELECT 1 FROM memories WHERE owner > ?1 LIMIT 1")?
-        .exists([owner])?;
-    let count: i64 = match is_shared {
-        false => {
-            connection.prepare_cached("SELECT count(*) FROM pending")?.query_row([], |row| row.get(0))?
-        }
-        true => connection
-            .prepare_cached(
-                "SELECT count(*) FROM pending p JOIN chunks c ON c.seq = p.chunk
-                 JOIN memories m ON m.seq = c.memory WHERE m.owner = ?1",
-            )?
-            .query_row([owner], |row| row.get(0))?,
-    };
+    let count: i64 = connection
+        .prepare_cached("SELECT coalesce(sum(pending), 0) FROM owner_counts WHERE owner = ?1")?
+        .query_row([scope.tenant.as_str()], |row| row.get(0))?;
     Ok(count as usize)
 }
 

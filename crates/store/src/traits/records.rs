@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use crate::{CacheStats, Check, Expired, Measurement, Savings, Sizes, Stats};
+use crate::{CacheStats, Check, Expired, Growth, Measurement, Savings, Sizes, Stats};
 use tiro_base::error::Result;
 use tiro_base::memory::Millis;
 use tiro_base::scope::Scope;
@@ -42,6 +42,9 @@ pub trait ReadRecords: Send + Sync {
     /// Returns counts and sizes for the scope's owner. `now` is the end of the week for which
     /// [`Stats::stored_lately`](crate::Stats::stored_lately) counts.
     async fn stats(&self, scope: &Scope, now: Millis) -> Result<Stats>;
+
+    /// Returns how many memories of each kind the scope's owner has of each day, and how many sessions began on it.
+    async fn growth(&self, scope: &Scope) -> Result<Growth>;
 
     /// Checks, for all owners, whether the file, the text index and the vectors agree, and whether the texts match
     /// their hashes. Reads everything, which takes seconds for 100,000 memories.

@@ -17,6 +17,28 @@ pub struct KindCount {
     pub tokens: i64,
 }
 
+/// How a store grew: what it has of each day. A day is the number of the day since 1970, in UTC.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Growth {
+    /// The living memories by the day of their time and by kind, in this order.
+    pub memories: Vec<DayCount>,
+    /// How many sessions began on each day, in the order of the days. A session begins with its first living memory.
+    pub sessions: Vec<(i64, i64)>,
+}
+
+/// The living memories of one kind and day.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DayCount {
+    /// The day.
+    pub day: i64,
+    /// The word for the kind.
+    pub kind: String,
+    /// How many living memories there are.
+    pub memories: i64,
+    /// How many tokens their texts have (o200k).
+    pub tokens: i64,
+}
+
 /// Counts and sizes of what a store holds for one owner.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
@@ -162,6 +184,8 @@ pub struct Check {
     pub chunks_without_vector: i64,
     /// How many chunks have no entry in the text index, plus how many entries have no chunk.
     pub chunks_unindexed: i64,
+    /// How many counts that are kept beside the memories differ from what they count.
+    pub counts_off: i64,
     /// The damage that was found.
     pub damage: Damage,
 }
@@ -186,6 +210,8 @@ pub struct Mended {
     pub vectors: usize,
     /// How many chunks were missing from the text index and were indexed.
     pub rows: usize,
+    /// How many counts were wrong and were counted anew.
+    pub counts: usize,
     /// How many damaged vectors stay, because their texts are damaged too.
     pub left: usize,
 }

@@ -15,8 +15,8 @@ mod threads;
 mod write;
 
 pub use counts::{
-    CacheStats, Check, Contents, Damage, KindCount, LevelCount, Measurement, Mended, Savings, Sizes, Stats,
-    SummarisedSegment,
+    CacheStats, Check, Contents, Damage, DayCount, Growth, KindCount, LevelCount, Measurement, Mended,
+    Savings, Sizes, Stats, SummarisedSegment,
 };
 pub use foreign::{
     ForeignCall, ForeignConversation, ForeignDepth, ForeignEvidence, ForeignForgotten, ForeignMemory,

@@ -34,6 +34,8 @@ pub struct Output {
     pub mended: usize,
     /// The number of pieces that were missing in the text index and were added.
     pub indexed: usize,
+    /// The number of counts that were wrong and were counted anew.
+    pub counted: usize,
     /// The number of damaged embeddings that stay, because their texts are damaged too. Saving the right texts again
     /// repairs both.
     pub unmended: usize,
@@ -67,6 +69,7 @@ pub async fn run(
         mended.vectors += found.vectors;
         mended.rows += found.rows;
         mended.left += found.left;
+        mended.counts += found.counts;
         // Vectors of different models can't be compared. So vectors of another model are removed and their chunks are
         // embedded again. If the run is interrupted, the next run continues with the rest.
         let encoders = ask::encoders(engine, caller, &mut Vec::new()).await;
@@ -100,8 +103,8 @@ pub async fn run(
         let store = store.as_ref();
         pending += store.pending(scope).await?;
     }
-    let Mended { vectors, rows, left } = mended;
-    Ok(Output { embedded, mended: vectors, indexed: rows, unmended: left, pending })
+    let Mended { vectors, rows, left, counts } = mended;
+    Ok(Output { embedded, mended: vectors, indexed: rows, counted: counts, unmended: left, pending })
 }
 
 /// Observations about the process that holds the lease.
@@ -138,6 +141,10 @@ impl Output {
                 "pieces that the text index lacked were",
             );
             text += &format!("{pieces} indexed.\n");
+        }
+        if self.counted > 0 {
+            text +=
+                &format!("{} corrected.\n", counted(self.counted, "wrong count was", "wrong counts were"));
         }
         if self.unmended > 0 {
             let stay = counted(self.unmended, "damaged embedding stays", "damaged embeddings stay");

@@ -5,6 +5,7 @@ pub mod demo;
 pub mod doctor;
 pub mod export;
 pub mod gc;
+pub mod growth;
 pub mod import_git;
 pub mod import_messages;
 pub mod import_preview;

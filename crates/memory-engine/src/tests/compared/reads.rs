@@ -231,6 +231,7 @@ impl Side {
             expiring_stash(now, Millis::MIN);
             threads(None);
             quarter_is_retired("quarter 2024-Q1");
+            growth();
             check();
         );
         let stashed = store.list_stash(scope, all, None, 99).await;

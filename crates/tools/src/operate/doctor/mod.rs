@@ -288,7 +288,7 @@ async fn store(what: &'static str, store: &dyn ReadStore, scope: &Scope) -> Find
     };
     let mend = match is_only_damage(&check) {
         true if check.damage.memories.is_empty() && check.damage.copies + check.damage.rows == 0 => {
-            "`tiro index` computes damaged embeddings again, and indexes what the text index lacks"
+            "`tiro index` computes damaged embeddings and wrong counts again, and indexes what the text index lacks"
         }
         true => {
             "save the same messages again, or restore an earlier backup with `tiro restore`: a right text replaces a \
@@ -301,7 +301,7 @@ async fn store(what: &'static str, store: &dyn ReadStore, scope: &Scope) -> Find
 
 /// Returns whether the only fault is damaged content. The store works in spite of this fault.
 fn is_only_damage(check: &Check) -> bool {
-    let rest = Check { damage: Damage::default(), chunks_unindexed: 0, ..check.clone() };
+    let rest = Check { damage: Damage::default(), chunks_unindexed: 0, counts_off: 0, ..check.clone() };
     rest.is_sound()
 }
 
@@ -315,6 +315,10 @@ fn complaints(check: &Check) -> String {
     if check.chunks_unindexed > 0 {
         let pieces = counted(check.chunks_unindexed, "piece is", "pieces are");
         found.push(format!("{pieces} missing in the text index, or only in the index"));
+    }
+    if check.counts_off > 0 {
+        let counts = counted(check.counts_off, "count differs", "counts differ");
+        found.push(format!("{counts} from the memories"));
     }
     let Damage { memories, vectors, copies, rows } = &check.damage;
     if !memories.is_empty() {
