@@ -17,6 +17,7 @@
 
 mod cli;
 mod lossy;
+mod pages;
 mod server;
 
 pub use cli::main;

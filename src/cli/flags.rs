@@ -1,5 +1,7 @@
 //! Translates messages of tools for people. Names of arguments become flags, and names of tools become subcommands.
 
+pub use tiro_tools::common::subcommands::without_tools;
+
 /// Arguments of tools whose flags have other names. Each argument comes with the name of its flag.
 const RENAMED: [(&str, &str); 5] = [
     ("session_id", "session"),
@@ -7,22 +9,6 @@ const RENAMED: [(&str, &str); 5] = [
     ("time_range.start", "since"),
     ("time_range.end", "until"),
     ("include_level", "level"),
-];
-
-/// Tools, each with the subcommand that does the same.
-const TOOLS: [(&str, &str); 12] = [
-    ("save_messages", "tiro import"),
-    ("summarize_conversation", "tiro summarize"),
-    ("get_relevant_snippets", "tiro context"),
-    ("get_context_summary", "tiro context"),
-    ("configure_llm_provider", "tiro provider"),
-    ("list_sessions", "tiro sessions"),
-    ("forget_context", "tiro forget"),
-    ("retrieve_context", "tiro context"),
-    ("search_project_memory", "tiro search"),
-    ("expand_detail", "tiro show"),
-    ("store_memory", "tiro add"),
-    ("mark_important", "tiro mark"),
 ];
 
 /// Returns the error or hint `text`, with names of arguments replaced by flags, and names of tools replaced by
@@ -44,16 +30,6 @@ pub fn named(command: &clap::Command, text: &str) -> String {
         }
     }
     without_tools(&text)
-}
-
-/// Returns the notice `text`, with names of tools replaced by subcommands.
-pub fn without_tools(text: &str) -> String {
-    let mut text = text.to_owned();
-    for (tool, subcommand) in TOOLS {
-        let subcommand = format!("`{subcommand}`");
-        text = text.replace(&format!("`{tool}`"), &subcommand).replace(tool, &subcommand);
-    }
-    text
 }
 
 /// Returns the answer `text` with the call of a tool replaced by the subcommand that does the same. For example, the

@@ -26,7 +26,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use consult::chat;
 use look::{context, find, list, log, search, sessions, show, why};
 use memory::{add, backup, edit, export, forget, mark, stash, summarize};
-use operate::{bench, extract_text, gc, hook, index, serve, stats};
+use operate::{bench, extract_text, gc, hook, index, open, serve, stats};
 use print::Out;
 use setup::{completions, demo, doctor, import, init, man, model, pause, projects, provider};
 use tiro_base::error::{self, Context, Kind, Result};
@@ -76,6 +76,8 @@ enum Command {
     Demo(demo::Args),
     /// Serve the tools over MCP on stdin and stdout; clients start it
     Serve(serve::Args),
+    /// Show what is remembered in the browser
+    Open(open::Args),
     /// Connect Tiro to the agents installed on this machine, and import their past sessions
     Init(init::Args),
     /// Import commits or past sessions into the project's memory
@@ -229,6 +231,7 @@ fn run(cli: Cli, out: Out) -> Result<ExitCode> {
     match command {
         // The server starts its own runtime.
         Command::Serve(args) => return serve::run(engine, caller, args),
+        Command::Open(args) => return open::run(engine, caller, args, out),
         Command::Bench(args) => return bench::run(&engine, args),
         _ => {}
     }
@@ -291,6 +294,7 @@ async fn perform(
         Command::Model(args) => model::run(engine, args, out).await,
         Command::Provider(args) => provider::run(engine, caller, args, out).await,
         Command::Serve(_)
+        | Command::Open(_)
         | Command::Bench(_)
         | Command::Completions(_)
         | Command::Man(_)

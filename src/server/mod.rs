@@ -151,7 +151,7 @@ fn is_input_closed() -> bool {
 
 /// Waits for SIGTERM or SIGINT.
 #[cfg(unix)]
-async fn termination() {
+pub async fn termination() {
     use tokio::signal::unix::{SignalKind, signal};
 
     let signals =
@@ -170,7 +170,7 @@ async fn termination() {
 
 /// Waits for Ctrl-C.
 #[cfg(not(unix))]
-async fn termination() {
+pub async fn termination() {
     if tokio::signal::ctrl_c().await.is_err() {
         std::future::pending().await
     }

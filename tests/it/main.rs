@@ -51,6 +51,7 @@ mod misbehaves;
 mod mock;
 mod never_over_budget;
 mod odd_histories;
+mod opens;
 mod options;
 mod packaging;
 mod person;

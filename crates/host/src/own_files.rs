@@ -45,6 +45,23 @@ impl Caller {
     pub fn capture<'a>(&'a self, engine: &'a Engine) -> impl Capture + 'a {
         OwnFiles { engine, caller: self }
     }
+
+    /// Returns the path in the repository of the file that `asked` names, and its content, if the path policy allows to
+    /// read it.
+    ///
+    /// Errors with [`BadInput`](tiro_base::error::Kind::BadInput) if it doesn't.
+    pub async fn own_file(&self, engine: &Engine, asked: &LinesAsked) -> Result<(String, Vec<u8>)> {
+        let project = self.project(engine).await?;
+        let own = [engine.config().data_dir.clone()];
+        let roots = Roots::new(&project.root, &[], &own)?.with_home(engine.config().home.clone());
+        let (path, content) = own_lines(&roots, &self.directory()?, &project.root, asked)?;
+        Ok((path, content.unwrap_or_default()))
+    }
+
+    /// Returns the directory of the caller's project.
+    pub async fn root_of(&self, engine: &Engine) -> Result<PathBuf> {
+        Ok(self.project(engine).await?.root.clone())
+    }
 }
 
 #[async_trait]

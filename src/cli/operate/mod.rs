@@ -5,5 +5,6 @@ pub mod extract_text;
 pub mod gc;
 pub mod hook;
 pub mod index;
+pub mod open;
 pub mod serve;
 pub mod stats;

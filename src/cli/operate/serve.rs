@@ -26,22 +26,27 @@ pub struct Args {
 pub fn run(engine: Arc<Engine>, caller: WritingCaller, args: Args) -> Result<ExitCode> {
     let form = if args.structured { Form::Both } else { Form::Text };
     let caller = Arc::new(caller.with_toolsets(args.toolsets.unwrap_or_default()).with_form(form));
-    let (working, worked_for) = (Arc::clone(&engine), Arc::clone(&caller));
-    std::thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        if let Ok(runtime) = runtime {
-            runtime.block_on(idle::keep_up(&working, &worked_for));
-        }
-    });
+    work_while_idle(&engine, &caller);
     let served = server::run_stdio(&engine, &caller);
     finish(&engine, &caller);
     close(engine, caller);
     served.map(|()| ExitCode::SUCCESS)
 }
 
+/// Does pending work in the background, on a thread of its own.
+pub fn work_while_idle(engine: &Arc<Engine>, caller: &Arc<WritingCaller>) {
+    let (engine, caller) = (Arc::clone(engine), Arc::clone(caller));
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        if let Ok(runtime) = runtime {
+            runtime.block_on(idle::keep_up(&engine, &caller));
+        }
+    });
+}
+
 /// Waits for requests that are paid for, and stores measurements that are not stored yet. Gives up after 400 ms,
 /// because a server must exit soon after its stdin is closed.
-fn finish(engine: &Engine, caller: &WritingCaller) {
+pub fn finish(engine: &Engine, caller: &WritingCaller) {
     const PATIENCE: Duration = Duration::from_millis(400);
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
     let finished = runtime.block_on(async {
@@ -56,7 +61,7 @@ fn finish(engine: &Engine, caller: &WritingCaller) {
 
 /// Closes the stores, so that their logs are merged into their files. Gives up after 200 ms; no data is lost in this
 /// case.
-fn close(engine: Arc<Engine>, caller: Arc<WritingCaller>) {
+pub fn close(engine: Arc<Engine>, caller: Arc<WritingCaller>) {
     const PATIENCE: Duration = Duration::from_millis(200);
     let (done, is_done) = mpsc::channel();
     std::thread::spawn(move || {

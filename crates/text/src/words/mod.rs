@@ -15,6 +15,7 @@ mod bigrams;
 mod code_names;
 mod identifiers;
 mod language;
+mod marks;
 mod quantities;
 pub mod query;
 mod signs;
@@ -25,6 +26,7 @@ pub use bigrams::{Script, characters, is_cjk, pairs, scripts};
 pub use code_names::CodeNames;
 pub use identifiers::{exact, exact_forms, identifiers};
 pub use language::Language;
+pub use marks::Marks;
 pub use quantities::quantity;
 pub use signs::signs;
 

@@ -2,6 +2,7 @@
 
 pub mod arguments;
 pub mod schema;
+pub mod subcommands;
 pub mod tool;
 
 use std::borrow::Cow;

@@ -48,6 +48,8 @@ pub struct Turn {
     pub prompt: u64,
     /// The number of tokens that the turn added to the prompt.
     pub added: u64,
+    /// The number of tokens that it would have added if all files in the prompt had been sent again.
+    pub whole: u64,
     /// The cost.
     pub cost: String,
     /// The receipt of the turn. Absent if it is no longer stored.
@@ -93,6 +95,7 @@ fn turn(row: &TurnRow) -> Turn {
         text: format!("{shown}{more}"),
         prompt: row.spent.prompt,
         added: row.spent.appended,
+        whole: row.spent.whole,
         cost: Money(row.spent.micros).to_string(),
         receipt: row.receipt.as_deref().and_then(|receipt| serde_json::from_str(receipt).ok()),
     }

@@ -6,7 +6,7 @@ mod elsewhere;
 pub mod expand_detail;
 pub mod explain_lines;
 pub mod forget_context;
-mod hits;
+pub mod hits;
 pub mod list_memories;
 pub mod list_sessions;
 pub mod mark_important;

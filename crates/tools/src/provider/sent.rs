@@ -145,8 +145,8 @@ impl Sent {
     }
 
     /// Returns the purpose of the request, in words.
-    fn purpose(&self) -> String {
-        let said = match Purpose::parse(&self.purpose) {
+    pub fn purpose(&self) -> &str {
+        match Purpose::parse(&self.purpose) {
             Some(Purpose::Consultation) => "a question to an assistant",
             Some(Purpose::Functions) => "results of the functions that an assistant called",
             Some(Purpose::Summary) => "a summary of messages",
@@ -156,7 +156,12 @@ impl Sent {
             Some(Purpose::Test) => "a test of the provider",
             // A newer Tiro may know more purposes.
             None => &self.purpose,
-        };
+        }
+    }
+
+    /// Returns the purpose of the request with its thread or session and its project.
+    fn about(&self) -> String {
+        let said = self.purpose();
         let place = match (&self.thread, &self.session) {
             (Some(thread), _) => format!(", thread {}", name(thread)),
             (None, Some(session)) => format!(", session {}", name(session)),
@@ -182,7 +187,7 @@ impl Sent {
         let most = if self.is_open { "at most " } else { "" };
         let mut text = format!(
             "{at}  {provider} ({model}), {place}\n  for {}\n  {most}{} tokens sent{times}, {}; {ended}",
-            self.purpose(),
+            self.about(),
             thousands(tokens.unsigned_abs()),
             counted(self.secrets_replaced, "secret replaced", "secrets replaced"),
         );

@@ -2,6 +2,7 @@
 
 mod behind;
 mod groups;
+pub mod listing;
 mod page;
 
 use std::time::Duration;

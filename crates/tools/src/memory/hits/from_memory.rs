@@ -47,7 +47,15 @@ pub fn hit(
     let (head, bare_head) = (open(about.line()), open(nameless.line()));
     let is_machine = matches!(memory.provenance, Provenance::ModelSaid | Provenance::ToolOutput);
     let provenance = is_machine.then(|| memory.provenance.as_str());
-    let frame = Frame { head, bare_head, provenance, whole: memory.tokens, rank };
+    let score_parts = ScoreParts {
+        lexical: rounded(parts.lexical),
+        semantic: rounded(parts.semantic),
+        speaker: rounded(parts.speaker),
+        importance: rounded(parts.importance),
+        exchange: rounded(parts.exchange),
+        prior: rounded(parts.prior),
+    };
+    let frame = Frame { head, bare_head, provenance, whole: memory.tokens, rank, parts: score_parts.clone() };
     let shown = |text: &str| envelope::escape(text).into_owned();
     let text = match memory.kind {
         Kind::Commit => quote::commit(&memory.text, chunk.start..chunk.end, usize::MAX),
@@ -61,14 +69,7 @@ pub fn hit(
         },
         provenance: memory.provenance.to_string(),
         score: rounded(parts.sum()),
-        score_parts: ScoreParts {
-            lexical: rounded(parts.lexical),
-            semantic: rounded(parts.semantic),
-            speaker: rounded(parts.speaker),
-            importance: rounded(parts.importance),
-            exchange: rounded(parts.exchange),
-            prior: rounded(parts.prior),
-        },
+        score_parts,
     };
     Hit {
         id: memory.id.to_string(),

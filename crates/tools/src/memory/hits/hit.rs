@@ -102,7 +102,7 @@ pub struct Ranking {
 }
 
 /// The parts that add up to a score.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct ScoreParts {
     /// The share of the query's words that the memory has, where rare words weigh more: 1 if it has all of them.
     pub lexical: f64,
@@ -175,6 +175,8 @@ pub struct Frame {
     pub whole: i64,
     /// The hit's place on the page, from 0. If a hit was removed after it was found, its place stays empty.
     pub rank: usize,
+    /// How much each part added to its score. People see from it why the hit was found.
+    pub parts: ScoreParts,
 }
 
 /// Another project of the user.

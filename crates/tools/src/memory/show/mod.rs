@@ -6,6 +6,7 @@
 
 mod brief;
 mod conversation;
+pub mod page;
 
 use std::sync::Arc;
 
@@ -13,7 +14,10 @@ use serde::Serialize;
 
 use self::brief::{briefs, escaped};
 use crate::memory::expand_detail::{self, Output as Detail};
+use crate::memory::hits::SupersededBy;
+use crate::memory::hits::from_memory::superseded_by;
 use crate::memory::named;
+
 use tiro_base::error::{self, Error, Result, quoted};
 use tiro_base::filter::Filter;
 use tiro_base::memory::{Kind, Memory, MemoryId};
@@ -23,7 +27,7 @@ use tiro_host::engine::Engine;
 use tiro_host::project::OpenProject;
 use tiro_host::summaries::levels::{self, Depth};
 use tiro_recall::retrieve::query;
-use tiro_store::ReadStore;
+use tiro_store::{ReadStore, ReplacementQuery};
 
 pub use self::brief::Brief;
 pub use self::brief::line;
@@ -84,6 +88,9 @@ pub struct Opened {
     pub important: bool,
     /// Whether it belongs to the owner, and so to all projects.
     pub is_owners: bool,
+    /// The memory that replaced it, or one of its statements.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub superseded: Option<SupersededBy>,
     /// The memories that it refers to.
     pub refers_to: Vec<Brief>,
     /// The memories that refer to it.
@@ -197,6 +204,7 @@ async fn opened(
         topic: None,
         important: false,
         is_owners: false,
+        superseded: None,
         refers_to: Vec::new(),
         referred_to_by: Vec::new(),
     };
@@ -211,6 +219,9 @@ async fn opened(
     opened.refers_to = briefs(store.as_ref(), &scope, refers_to, "that it refers to", notices).await?;
     opened.referred_to_by =
         briefs(store.as_ref(), &scope, referred_to_by, "that refer to it", notices).await?;
+    let wanted = ReplacementQuery { memories: vec![memory.key], ..ReplacementQuery::default() };
+    let replaced = store.replacements(&scope, wanted).await?.superseded;
+    opened.superseded = replaced.first().map(|superseded| superseded_by(superseded, &memory.text));
     let shown = |text: Option<String>| text.map(|text| escaped(&text));
     opened.speaker = shown(memory.speaker.or(memory.role.map(|role| role.to_string())));
     (opened.title, opened.branch, opened.path) =

@@ -1,5 +1,7 @@
 //! Searches the memories of the project, and those of its owner.
 
+pub mod as_typed;
+
 use std::collections::HashMap;
 
 use schemars::JsonSchema;
