@@ -3,6 +3,8 @@
 //! Their commands come from the environment of the user (`Config::pager`, `Config::editor`) and are run by the shell, as
 //! git does it.
 
+#![expect(clippy::disallowed_methods, reason = "these programs are the user's own")]
+
 use std::io::Write;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;

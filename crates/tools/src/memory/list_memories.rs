@@ -171,7 +171,7 @@ impl Cursor {
         Cursor([0, 1].map(|place| {
             let before = from.map_or(Place { time: Millis::MAX, count: 0 }, |from| from.of(place));
             let own = || found.iter().filter(|(of, _)| *of == place).map(|(_, memory)| memory.time);
-            let Some(time) = own().last() else { return before };
+            let Some(time) = own().next_back() else { return before };
             let count = own().filter(|other| *other == time).count();
             Place { time, count: if time == before.time { count + before.count } else { count } }
         }))

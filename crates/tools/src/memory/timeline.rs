@@ -281,14 +281,13 @@ impl Found {
                 None => drop(said.insert((times::day(row.first), row.session.clone()), row)),
             }
         }
-        let mut days: BTreeMap<String, (Vec<(Millis, DaySession)>, Vec<(Millis, DayCommit)>)> =
-            BTreeMap::new();
+        let mut days: BTreeMap<String, DayFound> = BTreeMap::new();
         for ((day, session), row) in &said {
             let session = day_session(row, self.about.get(session));
-            days.entry(day.clone()).or_default().0.push((row.last, session));
+            days.entry(day.clone()).or_default().sessions.push((row.last, session));
         }
         for (commit, behind) in self.commits {
-            let (sessions, commits) = days.entry(times::day(commit.time)).or_default();
+            let DayFound { sessions, commits } = days.entry(times::day(commit.time)).or_default();
             let shown = day_commit(&commit, behind.as_ref());
             let beside =
                 sessions.iter_mut().find(|(_, it)| Some(&it.session_id) == shown.session_id.as_ref());
@@ -297,7 +296,7 @@ impl Found {
                 None => commits.push((commit.time, shown)),
             }
         }
-        let day = |(day, (mut sessions, mut commits)): (String, (Vec<(Millis, DaySession)>, Vec<_>))| {
+        let day = |(day, DayFound { mut sessions, mut commits }): (String, DayFound)| {
             sessions.sort_by_key(|(last, _)| Reverse(*last));
             commits.sort_by_key(|(time, _)| Reverse(*time));
             let sessions = sessions.into_iter().map(|(_, session)| session).collect();
@@ -305,6 +304,13 @@ impl Found {
         };
         days.into_iter().rev().map(day).collect()
     }
+}
+
+/// What was found of a day. Sessions come with the time of their last message, commits with their own.
+#[derive(Default)]
+struct DayFound {
+    sessions: Vec<(Millis, DaySession)>,
+    commits: Vec<(Millis, DayCommit)>,
 }
 
 /// Returns whether `text` contains `part`, in any case.

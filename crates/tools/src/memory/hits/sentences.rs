@@ -12,13 +12,17 @@ use tiro_store::Sizes;
 const MOST_ALIKE: usize = 3;
 
 /// Returns what was searched: the kinds and sessions to which the search is limited, or how much the project remembers,
-/// and the number of other projects.
+/// and the number of other projects. Returns `None` if the answer is not to say it.
 pub async fn searched(
     project: &OpenProject,
     covered: &[String],
     kinds: Option<&[String]>,
     others: usize,
-) -> Result<String> {
+    is_said: bool,
+) -> Result<Option<String>> {
+    if !is_said {
+        return Ok(None);
+    }
     let kinds = kinds.filter(|kinds| !kinds.is_empty());
     let kinds = kinds.map(|kinds| format!("memories of the kind {}", envelope::names(kinds)));
     let is_all = covered == ["all"];
@@ -32,15 +36,15 @@ pub async fn searched(
             0 => String::new(),
             others => format!(", and {}", counted(others, "other project", "other projects")),
         };
-        return Ok(format!(
+        return Ok(Some(format!(
             "{}, {} and {} in {}{others}",
             counted(messages, "message", "messages"),
             counted(commits, "commit", "commits"),
             counted(notes, "note", "notes"),
             counted(sessions, "session", "sessions"),
-        ));
+        )));
     }
-    Ok(kinds.into_iter().chain(sessions).collect::<Vec<_>>().join(" in "))
+    Ok(Some(kinds.into_iter().chain(sessions).collect::<Vec<_>>().join(" in ")))
 }
 
 /// Returns a notice for each pair of notes about the same thing that is among the hits, the newer first.

@@ -21,6 +21,7 @@ use tiro_base::filter::Filter;
 use tiro_base::memory::{Kind, Millis};
 use tiro_base::scope::{Scope, SessionId, Sessions};
 use tiro_base::times;
+use tiro_embed::Encoders;
 use tiro_host::ask;
 use tiro_host::assembly::across_sessions;
 use tiro_host::caller::Caller;
@@ -135,13 +136,7 @@ pub async fn search(engine: &Engine, caller: &Caller, args: Args) -> Result<Outp
     notices.extend(clamped.into_iter().chain(only_day).chain(unread));
     let encoders = ask::encoders(engine, caller, &mut notices).await;
     notices.extend(missing_sessions(&project, &scope).await?);
-    let mut found = retrieve::search(&places, &encoders, query, &filter, &Weights::default()).await?;
-    hide_expired(engine, &project, &filter, &mut found.ranked).await?;
-    project.keep_current_documents(&mut found.ranked).await?;
-    notices.append(&mut found.notices);
-    if found.ranked.is_empty() && project.store.is_empty(&project.scope).await? {
-        notices.insert(0, common::nothing_yet(engine, &project).await?);
-    }
+    let found = found((engine, &project), &places, &encoders, (query, &filter), &mut notices).await?;
     let page: Vec<&Ranked> = found.ranked.iter().skip(offset).take(k).collect();
     let has_more = found.ranked.len() > offset + page.len();
     let (shown, shares, verdict) = judged(&project, &places, &found, (offset, &page)).await?;
@@ -151,12 +146,8 @@ pub async fn search(engine: &Engine, caller: &Caller, args: Args) -> Result<Outp
     let standing = standing(engine, caller, &shown).await;
     let question = behind::Question { query, encoders: &encoders };
     let behind = behind::conversations(&project, question, &shown, &found.ranked, &mut notices).await?;
-    let searched = match denial {
-        Some(_) => {
-            Some(sentences::searched(&project, &covered, args.kinds.as_deref(), elsewhere.len()).await?)
-        }
-        None => None,
-    };
+    let (kinds, is_denied) = (args.kinds.as_deref(), denial.is_some());
+    let searched = sentences::searched(&project, &covered, kinds, elsewhere.len(), is_denied).await?;
     notices.splice(0..0, denial.map(str::to_owned));
     notices.extend(sentences::alike(&found.alike, shown.iter().map(|(_, shown, _)| &shown.memory)));
     let titles = titles(&project, &shown).await?;
@@ -194,6 +185,25 @@ pub async fn search(engine: &Engine, caller: &Caller, args: Args) -> Result<Outp
     let (form, secret) = (caller.form(), installation.secret);
     let page = Page { hits, length, output, offset, has_more, max_tokens, form, secret };
     messages::blocking(move || hits::fit(page)).await
+}
+
+/// Searches `places`, and leaves out expired memories and documents that have a newer version. Adds what a caller should
+/// know to `notices`.
+async fn found(
+    (engine, project): (&Engine, &OpenProject),
+    places: &[(&dyn ReadStore, &Scope)],
+    encoders: &Encoders<'_>,
+    (query, filter): (&str, &Filter),
+    notices: &mut Vec<String>,
+) -> Result<SearchResult> {
+    let mut found = retrieve::search(places, encoders, query, filter, &Weights::default()).await?;
+    hide_expired(engine, project, filter, &mut found.ranked).await?;
+    project.keep_current_documents(&mut found.ranked).await?;
+    notices.append(&mut found.notices);
+    if found.ranked.is_empty() && project.store.is_empty(&project.scope).await? {
+        notices.insert(0, common::nothing_yet(engine, project).await?);
+    }
+    Ok(found)
 }
 
 /// A memory that was found, with its place in the ranking, and its scope: `project`, `owner` or `elsewhere`.
