@@ -121,6 +121,7 @@ macro_rules! promises {
                 a_search_follows_what_other_handles_write: ServesStaleCache,
                 words_are_counted_by_the_documents_that_hold_them: MiscountsWords,
                 a_text_has_a_share_of_the_words: MiscountsWords,
+                words_are_completed_by_the_most_frequent: MiscountsWords,
                 chunks_without_an_embedding_wait_for_one: ForgetsPending,
                 a_chunk_is_found_once_it_is_embedded: LosesEmbeddings,
                 chunks_wait_in_the_order_of_storing: ReordersResults,

@@ -32,8 +32,11 @@ pub struct Args {
 /// How much longer a page may take in the large store.
 const RATIO: f64 = 1.5;
 
-/// How many segments a call stashes.
-const AT_ONCE: usize = 1_000;
+/// How many topics the stash has.
+const TOPICS: usize = 10;
+
+/// How many calls stash the segments of one topic.
+const CALLS: usize = 4;
 
 /// Measures and returns the report.
 pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
@@ -68,11 +71,13 @@ fn times(
         calls::save_messages(&mut server, &messages)?;
     }
     report.add(format!("saving {docs} messages"), began.elapsed().as_secs_f64(), "s");
-    for start in (0..stashed).step_by(AT_ONCE) {
-        let range = start..stashed.min(start + AT_ONCE);
+    // Both stashes have the same topics, so their lists show as many groups.
+    let at_once = (stashed / TOPICS / CALLS).max(1);
+    for (call, start) in (0..stashed).step_by(at_once).enumerate() {
+        let range = start..stashed.min(start + at_once);
         let segments: Vec<Value> =
             range.map(|index| json!({"text": corpus.text(index, index / 50, 20)})).collect();
-        let topic = format!("topic {}", start / AT_ONCE % 10);
+        let topic = format!("topic {}", call % TOPICS);
         server.tool("stash_context", json!({"segments": segments, "topic": topic}))?;
     }
     let mut pages = Vec::new();

@@ -280,3 +280,6 @@ WHEN OLD.tombstoned_at IS NOT NULL AND NEW.tombstoned_at IS NULL
         FROM stashed s WHERE s.memory = NEW.seq AND stash_groups.owner = s.owner
             AND stash_groups.topic IS s.topic AND stash_groups.session IS s.session;
 END;
+
+-- Lists of the latest memories. Without it, all memories of an owner are sorted for each list.
+CREATE INDEX memories_by_time ON memories (owner, time) WHERE tombstoned_at IS NULL;

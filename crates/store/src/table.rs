@@ -47,6 +47,7 @@ macro_rules! methods {
             Search {
                 candidates(query: CandidateQuery) -> Candidates;
                 replacements(query: ReplacementQuery) -> Replacements;
+                completions(beginning: &str, limit: usize) -> Vec<String>;
                 shares(terms: Vec<Term>, rarity: Vec<f64>, texts: Vec<String>) -> Vec<f64>;
             }
             ReadEmbeddings {

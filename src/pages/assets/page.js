@@ -40,9 +40,10 @@ function searchAsTyped(field, list, count) {
     }
 
     async function search() {
-        const question = field.value.trim();
+        const question = field.value.trimStart();
         if (asked) asked.abort();
-        if (question.length < 2) return hide();
+        // One letter says nothing, but one Chinese character or an emoji is a question.
+        if (/^[\x20-\x7e]?$/.test(question)) return hide();
         if (question === shown && !list.hidden) return undefined;
         asked = new AbortController();
         try {

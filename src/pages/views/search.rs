@@ -54,7 +54,7 @@ pub async fn show(engine: &Engine, caller: &WritingCaller, request: &Request) ->
         cursor: request.text("cursor"),
         ..args(request, &question)
     };
-    let found = search::run(engine, caller, args).await?;
+    let found = search::search(engine, caller, args).await?;
     let body = frame(request, hits(&found, request, &question));
     let view = View::new("/search", format!("{question} · Search"), body).with_notices(found.notices);
     Ok(View { question, ..view })
@@ -62,7 +62,8 @@ pub async fn show(engine: &Engine, caller: &WritingCaller, request: &Request) ->
 
 /// Answers a search as one types, as JSON: the script makes elements of it.
 pub async fn typed(engine: &Engine, caller: &WritingCaller, request: &Request) -> Result<String> {
-    let question = request.get("q").unwrap_or_default();
+    // A space at the end says that the last word is complete.
+    let question = request.raw("q").unwrap_or_default();
     let hits = as_typed::run(engine, caller, args(request, question)).await?;
     let marks = Marks::of(question);
     let typed: Vec<Typed> = hits.iter().map(|hit| Typed::of(hit, &marks)).collect();

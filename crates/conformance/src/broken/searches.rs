@@ -65,6 +65,14 @@ impl BrokenStore {
         Ok(found.into_iter().map(|memory| memory.key).collect())
     }
 
+    pub async fn completions(&self, scope: &Scope, beginning: &str, limit: usize) -> Result<Vec<String>> {
+        let mut words = self.inner.completions(&self.scope(scope), beginning, self.limit(limit)).await?;
+        if self.is(Fault::MiscountsWords) {
+            words.reverse();
+        }
+        Ok(words)
+    }
+
     pub async fn shares(
         &self,
         scope: &Scope,

@@ -86,6 +86,28 @@ impl MemoryStore {
         })
     }
 
+    /// Does as [`Search::completions`](tiro_store::Search::completions).
+    pub(crate) async fn completions(
+        &self,
+        scope: &Scope,
+        beginning: &str,
+        limit: usize,
+    ) -> Result<Vec<String>> {
+        self.read_all(scope, |state| {
+            let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+            for row in state.index() {
+                let words: BTreeSet<&String> = row.columns.iter().flat_map(|(stems, _)| stems).collect();
+                let words = words.into_iter().filter(|word| word.len() > beginning.len());
+                for word in words.filter(|word| word.starts_with(beginning)) {
+                    *counts.entry(word.clone()).or_default() += 1;
+                }
+            }
+            let mut words: Vec<(String, usize)> = counts.into_iter().collect();
+            words.sort_by(|(word, count), (other, others)| others.cmp(count).then(word.cmp(other)));
+            Ok(words.into_iter().take(limit).map(|(word, _)| word).collect())
+        })
+    }
+
     /// Does as [`Search::shares`](tiro_store::Search::shares).
     pub(crate) async fn shares(
         &self,

@@ -24,6 +24,22 @@ const COMMITTED: &str =
         WHERE p.path = w.path AND c.owner = m.owner AND c.kind = 'commit' AND c.tombstoned_at IS NULL
             AND c.time BETWEEN w.time - 999 AND w.time + 2592000000)";
 
+/// Counts an owner's living commits since the owner's first session began. The day on which it began is counted
+/// memory by memory, and later days by their counts.
+const COMMITS_SINCE: &str = "WITH first (time) AS (
+        SELECT min(time) FROM memories WHERE owner = ?1 AND session IS NOT NULL),
+    began (time, day) AS (SELECT time, time / 86400000 - (time % 86400000 < 0) FROM first)
+    SELECT (SELECT coalesce(sum(c.memories), 0) FROM memory_counts c
+            WHERE c.owner = ?1 AND c.kind = 'commit' AND c.day > (SELECT day FROM began))
+        + (SELECT count(*) FROM memories WHERE owner = ?1 AND kind = 'commit' AND tombstoned_at IS NULL
+            AND time >= (SELECT time FROM began) AND time < ((SELECT day FROM began) + 1) * 86400000)";
+
+/// Counts those of the commits in [`COMMITS_SINCE`] that are linked to a session.
+const COMMITS_LINKED: &str = "SELECT count(*) FROM memories
+    WHERE owner = ?1 AND kind = 'commit' AND tombstoned_at IS NULL
+        AND time >= (SELECT min(time) FROM memories WHERE owner = ?1 AND session IS NOT NULL)
+        AND seq IN (SELECT memory FROM commit_sessions)";
+
 /// The length of a week in milliseconds.
 const WEEK: Millis = 7 * 24 * 60 * 60 * 1000;
 
@@ -203,12 +219,6 @@ impl SqliteStore {
             let count = |sql: &str| -> Result<i64> {
                 Ok(connection.prepare_cached(sql)?.query_row([owner], |row| row.get(0))?)
             };
-            let commits = |and: &str| {
-                format!(
-                    "SELECT count(*) FROM memories WHERE owner = ?1 AND kind = 'commit' AND tombstoned_at IS NULL
-                         AND time >= (SELECT min(time) FROM memories WHERE owner = ?1 AND session IS NOT NULL) {and}"
-                )
-            };
             let wal = inner.path.with_extension("db-wal");
             let size = |path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
             Ok(Stats {
@@ -218,8 +228,8 @@ impl SqliteStore {
                 pending: pending(connection, scope)? as i64,
                 tombstoned: count("SELECT coalesce(sum(forgotten), 0) FROM memory_counts WHERE owner = ?1")?,
                 file_bytes: size(&inner.path) + size(&wal),
-                commits_since: count(&commits(""))?,
-                commits_linked: count(&commits("AND seq IN (SELECT memory FROM commit_sessions)"))?,
+                commits_since: count(COMMITS_SINCE)?,
+                commits_linked: count(COMMITS_LINKED)?,
                 sessions_committed: count(&format!("SELECT count(*) FROM ({COMMITTED})"))?,
                 sessions_linked: count(&format!(
                     "SELECT count(*) FROM ({COMMITTED}) WHERE session IN (SELECT session FROM commit_sessions)"

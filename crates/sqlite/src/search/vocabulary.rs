@@ -61,6 +61,25 @@ fn least(stems: &[String], mut documents_of: impl FnMut(&str) -> Result<i64>) ->
 }
 
 impl SqliteStore {
+    pub(crate) async fn completions(
+        &self,
+        scope: &Scope,
+        beginning: &str,
+        limit: usize,
+    ) -> error::Result<Vec<String>> {
+        let beginning = beginning.to_owned();
+        self.read(scope, move |_, connection, _| {
+            let mut statement = connection.prepare_cached(
+                "SELECT term FROM text_terms WHERE term > ?1 AND term < ?1 || char(1114111)
+                 ORDER BY doc DESC, term LIMIT ?2",
+            )?;
+            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+            let rows = statement.query_map((beginning, limit), |row| row.get(0))?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+
     pub(crate) async fn shares(
         &self,
         scope: &Scope,

@@ -28,6 +28,11 @@ pub trait Search: Send + Sync {
     /// Returns the memories and commits that replaced those of the query, as of one moment.
     async fn replacements(&self, scope: &Scope, query: ReplacementQuery) -> Result<Replacements>;
 
+    /// Returns up to `limit` words of the text index that are longer than `beginning` and begin with it, those in the most
+    /// documents first. Words are stemmed. They are of all memories of the store, also of those that the scope doesn't
+    /// have, so they may only be searched for, and never be shown.
+    async fn completions(&self, scope: &Scope, beginning: &str, limit: usize) -> Result<Vec<String>>;
+
     /// Returns, for each of `texts`, the share of `terms` in it, from 0 to 1. Each term is weighted by its `rarity`.
     ///
     /// Words are stemmed in the same way as in the text index.
