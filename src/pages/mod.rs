@@ -202,6 +202,7 @@ fn routes(pages: &Arc<Pages>) -> Router {
         .route("/forgotten", show!(memory::forgotten))
         .route("/undo", change!(memory::undo))
         .fallback(other)
+        .method_not_allowed_fallback(other)
         .layer(axum::extract::DefaultBodyLimit::max(LARGEST_FORM))
         .layer(middleware::from_fn_with_state(Arc::clone(pages), admit))
         .with_state(Arc::clone(pages))

@@ -69,7 +69,9 @@ fn page(output: &Output, screen: Screen, now: Millis) -> Page {
         add_day(&mut page, day);
     }
     if output.days.is_empty() {
-        page.line(0, [Span::new(Style::Plain, partial::nothing(&output.notices, "Nothing happened."))]);
+        let since = output.next_cursor.as_ref().map(|day| format!(" since {day}")).unwrap_or_default();
+        let nothing = format!("Nothing happened{since}.");
+        page.line(0, [Span::new(Style::Plain, partial::nothing(&output.notices, &nothing))]);
     }
     if let Some(cursor) = &output.next_cursor {
         page.gap();

@@ -26,17 +26,26 @@ pub struct Args {
 pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args, out: Out) -> Result<ExitCode> {
     let id = named::in_full(engine, caller, &args.id).await?;
     let edited = edit_memory::read(engine, caller, &id).await?;
-    let text = match args.text.as_deref() {
-        Some("-") => from_stdin()?,
-        Some(text) => text.to_owned(),
+    let (text, written) = match args.text.as_deref() {
+        Some("-") => (from_stdin()?, None),
+        Some(text) => (text.to_owned(), None),
         None if std::io::stdin().is_terminal() && print::is_terminal() => {
-            programs::edit(engine.config(), edited.text())?
+            let written = programs::edit(engine.config(), edited.text())?;
+            (written.text.clone(), Some(written))
         }
         None => {
             return Err(Error::bad_input("no terminal for an editor").hint("give the new text with --text"));
         }
     };
-    let output = edit_memory::run(engine, caller, edited, &text).await?;
+    let output = match edit_memory::run(engine, caller, edited, &text).await {
+        Ok(output) => output,
+        Err(error) => {
+            if let Some(path) = written.and_then(programs::Written::keep) {
+                print::aside(&format!("Your text is in {}.\n", path.display()));
+            }
+            return Err(error);
+        }
+    };
     out.answer(&output, &output.text())
 }
 

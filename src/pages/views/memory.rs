@@ -17,7 +17,10 @@ use tiro_host::engine::Engine;
 use tiro_text::words::Marks;
 use tiro_tools::memory::beside::linked::Linked;
 use tiro_tools::memory::show::{self, Brief, Opened, Output};
-use tiro_tools::memory::{edit_memory, forget_context, mark_important};
+use tiro_tools::memory::{
+    edit_memory::{self, Edited},
+    forget_context, mark_important,
+};
 
 /// The kinds of notes that a person can edit. What was said or committed stays as it was.
 const NOTES: [&str; 7] =
@@ -35,7 +38,13 @@ pub async fn show(engine: &Engine, caller: &WritingCaller, request: &Request) ->
     };
     let title = title(&opened);
     let notices = opened.detail.notices.clone();
-    Ok(View::new("/search", title, page(&opened, request)).with_notices(notices))
+    // The form has the text as it is stored, and all of it. What is shown has escapes, and may be a part.
+    let text = match NOTES.contains(&opened.detail.kind.as_str()) {
+        true => edit_memory::read(engine, caller, &opened.detail.id).await.ok(),
+        false => None,
+    };
+    let text = text.as_ref().map(Edited::text);
+    Ok(View::new("/search", title, page(&opened, text, request)).with_notices(notices))
 }
 
 async fn open(engine: &Engine, caller: &WritingCaller, request: &Request) -> Result<Output> {
@@ -56,7 +65,7 @@ fn title(opened: &Opened) -> String {
     }
 }
 
-fn page(opened: &Opened, request: &Request) -> Markup {
+fn page(opened: &Opened, stored: Option<&str>, request: &Request) -> Markup {
     let detail = &opened.detail;
     let text = marked(detail.text.clone(), detail.is_damaged);
     let is_output =
@@ -75,7 +84,7 @@ fn page(opened: &Opened, request: &Request) -> Markup {
         @if let Some(cursor) = &detail.next_cursor {
             p { a.more href=(address("/memory", &[("id", &detail.id), ("cursor", cursor)])) { "The text continues" } }
         }
-        (changes(opened, request))
+        (changes(opened, stored, request))
         (links(&detail.linked))
         (briefs("It refers to", &opened.refers_to))
         (briefs("What refers to it", &opened.referred_to_by))
@@ -122,11 +131,10 @@ fn about(opened: &Opened) -> Markup {
     ])
 }
 
-/// Returns the forms that change a memory.
-fn changes(opened: &Opened, request: &Request) -> Markup {
+/// Returns the forms that change a memory. `stored` is its whole text, if it can be edited.
+fn changes(opened: &Opened, stored: Option<&str>, request: &Request) -> Markup {
     let detail = &opened.detail;
     let id = detail.id.as_str();
-    let is_note = NOTES.contains(&detail.kind.as_str()) && detail.next_cursor.is_none();
     let mark = if opened.important { ("off", "Not important") } else { ("on", "Mark as important") };
     html! {
         section.changes aria-label="Changes" {
@@ -135,14 +143,14 @@ fn changes(opened: &Opened, request: &Request) -> Markup {
                 (button(request, "/memory/forget", &[("id", id)], "Forget", ""))
                 a.button href=(address("/memory/purge", &[("id", id)])) { "Purge…" }
             }
-            @if is_note {
+            @if let Some(stored) = stored {
                 details {
                     summary { "Edit" }
                     form action="/memory/edit" method="post" {
                         (request.token())
                         input type="hidden" name="id" value=(id);
                         label for="text" { "New text" }
-                        textarea id="text" name="text" rows="6" required { "\n" (detail.text) }
+                        textarea id="text" name="text" rows="6" required { "\n" (stored) }
                         p.note { "The new text supersedes the old one, which stays in the history." }
                         button type="submit" { "Store" }
                     }

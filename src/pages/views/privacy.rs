@@ -16,12 +16,15 @@ use tiro_tools::provider::sent::{self, Sent};
 /// The requests that are listed at first, and how many more each click adds.
 const LISTED: usize = 30;
 
+/// The most requests of a page.
+const MOST: usize = 300;
+
 /// The most names of files or memories that are shown of a request.
 const NAMED: usize = 12;
 
 /// Shows the ledger of requests, the rules, and the places.
 pub async fn show(engine: &Engine, caller: &WritingCaller, request: &Request) -> Result<View> {
-    let limit = request.number("limit").unwrap_or(LISTED).clamp(1, 1000);
+    let limit = request.number("limit").unwrap_or(LISTED).clamp(1, MOST);
     let args =
         sent::Args { provider: request.text("provider"), since: request.text("since"), limit: Some(limit) };
     let ledger = sent::run(engine, args).await?;
@@ -36,8 +39,10 @@ pub async fn show(engine: &Engine, caller: &WritingCaller, request: &Request) ->
         section aria-labelledby="sent" {
             h2 id="sent" { "What was sent to providers" }
             (filters(request))
-            (requests(&ledger))
-            @if ledger.more > 0 {
+            (requests(&ledger, &name))
+            @if ledger.more > 0 && limit == MOST {
+                p.note { (ledger.more) " earlier: " code { "tiro provider sent --limit N" } " lists them." }
+            } @else if ledger.more > 0 {
                 @let more = (limit + LISTED).to_string();
                 @let provider = request.get("provider").unwrap_or_default();
                 @let since = request.get("since").unwrap_or_default();
@@ -93,14 +98,15 @@ fn filters(request: &Request) -> Markup {
     }
 }
 
-fn requests(ledger: &sent::Output) -> Markup {
+fn requests(ledger: &sent::Output, project: &str) -> Markup {
     html! {
         @if ledger.sent.is_empty() { p.none { "Nothing was sent to a provider." } }
-        ol.hits { @for sent in &ledger.sent { li { (one(sent)) } } }
+        ol.hits { @for sent in &ledger.sent { li { (one(sent, sent.project == project)) } } }
     }
 }
 
-fn one(sent: &Sent) -> Markup {
+/// Returns a request. Files, memories and sessions are links only if they are of the project that is shown.
+fn one(sent: &Sent, is_own: bool) -> Markup {
     let place =
         if sent.is_local { "stayed on this machine".to_owned() } else { format!("to {}", sent.place) };
     let ended = match (sent.answered, sent.is_open) {
@@ -119,15 +125,18 @@ fn one(sent: &Sent) -> Markup {
             }
             span { (counted(sent.secrets_replaced, "secret replaced", "secrets replaced")) }
             span { (ended) }
-            @if let Some(session) = &sent.session { span { "session " (to_session(session, None)) } }
+            @if !is_own { span { "for project " (plain(sent.project_name.as_deref().unwrap_or(&sent.project))) } }
+            @if let Some(session) = &sent.session {
+                span { "session " @if is_own { (to_session(session, None)) } @else { (plain(session)) } }
+            }
         }
         @if sent.file_count + sent.memory_count > 0 {
             details {
                 summary { (counted(sent.file_count, "file", "files")) ", " (counted(sent.memory_count, "memory", "memories")) }
                 @if sent.is_purged { p.note { "Their names were purged." } }
                 ul.plain {
-                    @for path in sent.files.iter().take(NAMED) { li { (to_file(path)) } }
-                    @for id in sent.memories.iter().take(NAMED) { li { (to_memory(id, id)) } }
+                    @for path in sent.files.iter().take(NAMED) { li { @if is_own { (to_file(path)) } @else { (plain(path)) } } }
+                    @for id in sent.memories.iter().take(NAMED) { li { @if is_own { (to_memory(id, id)) } @else { (plain(id)) } } }
                     @let more = sent.files.len().saturating_sub(NAMED) + sent.memories.len().saturating_sub(NAMED);
                     @if more > 0 { li.note { "and " (more) " more" } }
                 }

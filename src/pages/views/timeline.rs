@@ -44,7 +44,10 @@ pub async fn show(engine: &Engine, caller: &WritingCaller, request: &Request) ->
     let body = html! {
         h1 { "Timeline" }
         (filters(request))
-        @if found.days.is_empty() { p.none { (partial::nothing(&found.notices, "Nothing happened.")) } }
+        @if found.days.is_empty() {
+            @let since = found.next_cursor.as_ref().map(|day| format!(" since {day}")).unwrap_or_default();
+            p.none { (partial::nothing(&found.notices, &format!("Nothing happened{since}."))) }
+        }
         @for day in &found.days { (one(day)) }
         @if let Some(cursor) = &found.next_cursor { p { a.more href=(further(request, cursor)) { "Earlier" } } }
     };

@@ -6,9 +6,11 @@ use crate::memory::store_memory;
 use tiro_base::envelope;
 use tiro_base::error::{Error, Result};
 use tiro_base::memory::{Kind, Memory, MemoryId, Provenance};
+use tiro_base::scope::Scope;
 use tiro_host::caller::{Caller, WritingCaller};
 use tiro_host::engine::Engine;
 use tiro_host::summaries::levels;
+use tiro_store::Store;
 
 /// A memory that can be edited.
 #[derive(Debug)]
@@ -72,10 +74,11 @@ impl Edited {
     }
 }
 
-/// Stores `text` in place of the edited memory, unless it is the same. Kind, session, tag, file, importance and mark
-/// stay. The change is durable when the call returns.
+/// Stores `text` in place of the edited memory, unless it is the same. Kind, session, tag, file, references, importance
+/// and mark stay. The change is durable when the call returns.
 ///
-/// Errors with [`BadInput`](tiro_base::error::Kind::BadInput) if `text` is empty; the memory then stays as it is.
+/// Errors with [`BadInput`](tiro_base::error::Kind::BadInput) if `text` is empty, or was forgotten before; the memory
+/// then stays as it is.
 pub async fn run(engine: &Engine, caller: &WritingCaller, edited: Edited, text: &str) -> Result<Output> {
     let Edited { memory, is_owners } = edited;
     let id = memory.id.to_string();
@@ -86,28 +89,35 @@ pub async fn run(engine: &Engine, caller: &WritingCaller, edited: Edited, text: 
     if text.trim() == memory.text.trim() {
         return Ok(Output { id, stored: None });
     }
+    let project = caller.writable_project(engine).await?;
+    let owners = &engine.installation().await?.registry;
+    let (store, scope): (&dyn Store, &Scope) = match is_owners {
+        true => (owners.memories().as_ref(), owners.scope()),
+        false => (project.store.as_ref(), &project.scope),
+    };
+    let references = store.refers_to(scope, memory.key).await?;
+    let references = store.memories(scope, references).await?;
     let args = store_memory::Args {
-        text: text.trim().to_owned(),
+        text: text.trim_end().to_owned(),
         kind: Some(memory.kind.to_string()),
         importance: memory.importance,
         scope: Some(if is_owners { "owner" } else { "project" }.to_owned()),
         session_id: memory.session.as_ref().map(ToString::to_string),
-        references: None,
+        references: Some(references.iter().map(|memory| memory.id.to_string()).collect()),
         supersedes: Some(vec![id.clone()]),
         topic: memory.topic.clone(),
         source: memory.path.clone(),
     };
     let mut stored = store_memory::store(engine, caller, args, Provenance::UserSaid).await?;
-    if memory.marked
-        && let Some(new) = MemoryId::parse(&stored.id)
-    {
-        let project = caller.writable_project(engine).await?;
-        let owners = &engine.installation().await?.registry;
-        let ids = [new];
-        match is_owners {
-            true => owners.memories().mark(owners.scope(), &ids, true, None).await?,
-            false => project.store.mark(&project.scope, &ids, true, None).await?,
-        };
+    let new = MemoryId::read("id", &stored.id)?;
+    if store.memory(scope, &new).await?.is_none() {
+        return Err(Error::bad_input(
+            "this text was forgotten before, so it was not stored; nothing was changed",
+        )
+        .hint("undo the forgetting with `tiro undo`, or write it in other words"));
+    }
+    if memory.marked {
+        store.mark(scope, &[new], true, None).await?;
     }
     // The memory that was edited is similar, of course.
     stored.near.retain(|near| near.id != id);

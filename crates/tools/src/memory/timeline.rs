@@ -141,19 +141,27 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let project = caller.project(engine).await?;
     let filter = filter(&args, engine.now())?;
     let mut found = Found::default();
-    let mut until = filter.until;
+    let (mut until, mut is_over) = (filter.until, false);
     for _ in 0..READS {
         // One day more than wanted is read, to tell whether there is a next page.
         if found.days().len() > wanted {
             break;
         }
-        let Some((from, to)) = stretch(&project, &filter, until).await? else { break };
-        found.add(&project, &filter, (from, to), &mut notices).await?;
+        let Some((from, to)) = stretch(&project, &filter, until).await? else {
+            is_over = true;
+            break;
+        };
+        let mut more = Found::read(&project, &filter, (from, to), &mut notices).await?;
+        more.narrow(&project, &args).await?;
+        found.add(more);
         until = Some(from);
     }
-    found.narrow(&project, &args).await?;
     let mut days = found.into_days();
-    let next_cursor = (days.len() > wanted).then(|| days[wanted - 1].day.clone());
+    let next_cursor = match days.len() > wanted {
+        true => Some(days[wanted - 1].day.clone()),
+        // After long pauses, or if little is by an author, the page may be short.
+        false => until.filter(|_| !is_over).map(times::day),
+    };
     days.truncate(wanted);
     if days.is_empty() && project.store.is_empty(&project.scope).await? {
         notices.insert(0, common::nothing_yet(engine, &project).await?);
@@ -207,14 +215,14 @@ struct Found {
 
 impl Found {
     /// Reads what happened between two times.
-    async fn add(
-        &mut self,
+    async fn read(
         project: &OpenProject,
         filter: &Filter,
         (from, to): (Millis, Millis),
         notices: &mut Vec<String>,
-    ) -> Result<()> {
+    ) -> Result<Found> {
         let (store, scope) = (&project.store, &project.scope);
+        let mut found = Found::default();
         let filter = Filter { since: Some(from), until: Some(to), ..filter.clone() };
         let rows = store.activity(scope, &filter).await?;
         let of_commits = Filter { kinds: Some(vec![Kind::Commit]), ..filter };
@@ -225,15 +233,20 @@ impl Found {
         }
         for commit in commits {
             let behind = store.sessions_behind(scope, commit.key).await?.into_iter().next();
-            self.commits.push((commit, behind));
+            found.commits.push((commit, behind));
         }
         let sessions: BTreeSet<SessionId> = rows.iter().map(|row| row.session.clone()).collect();
-        let sessions: Vec<SessionId> =
-            sessions.into_iter().filter(|session| !self.about.contains_key(session)).collect();
+        let sessions: Vec<SessionId> = sessions.into_iter().collect();
         let about = store.about_sessions(scope, sessions.clone()).await?;
-        self.about.extend(sessions.into_iter().zip(about));
-        self.rows.extend(rows);
-        Ok(())
+        found.about.extend(sessions.into_iter().zip(about));
+        found.rows = rows;
+        Ok(found)
+    }
+
+    fn add(&mut self, more: Found) {
+        self.rows.extend(more.rows);
+        self.commits.extend(more.commits);
+        self.about.extend(more.about);
     }
 
     /// Returns the days on which something happened.

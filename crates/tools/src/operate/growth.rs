@@ -71,7 +71,8 @@ fn week_of(day: i64) -> i64 {
 fn by_week(growth: Growth, weeks: i64, now: Millis) -> Vec<Week> {
     let last = week_of(now.div_euclid(DAY));
     let first = last - weeks + 1;
-    let begins = |week: i64| times::day((week * WEEK - 3) * DAY);
+    // Days of the counts are in UTC.
+    let begins = |week: i64| times::show_time((week * WEEK - 3) * DAY).chars().take(10).collect();
     let mut all: Vec<Week> = (first..=last)
         .map(|week| Week {
             begins: begins(week),

@@ -26,7 +26,7 @@ pub fn draw(frame: &mut Frame<'_>, state: &State) {
     let rows = [Constraint::Length(1), Constraint::Min(1), Constraint::Length(1)];
     let [top, middle, bottom] = Layout::vertical(rows).areas(frame.area());
     match &state.opened {
-        Some(text) => opened(frame, state, text, top, middle),
+        Some((id, text)) => opened(frame, state, (id, text), top, middle),
         None => {
             question(frame, state, top);
             let has_room = middle.width >= ROOM_FOR_PREVIEW.0 && middle.height >= ROOM_FOR_PREVIEW.1;
@@ -108,8 +108,7 @@ fn preview(frame: &mut Frame<'_>, state: &State, area: Rect) {
     frame.render_widget(Paragraph::new(lines).wrap(Wrap { trim: false }).block(border), area);
 }
 
-fn opened(frame: &mut Frame<'_>, state: &State, text: &str, top: Rect, middle: Rect) {
-    let id = state.chosen().map(|chosen| chosen.id.as_str()).unwrap_or_default();
+fn opened(frame: &mut Frame<'_>, state: &State, (id, text): (&str, &str), top: Rect, middle: Rect) {
     frame.render_widget(Paragraph::new(Line::from(piece(state, Style::Strong, id))), top);
     let lines = text.lines().skip(state.scrolled).take(usize::from(middle.height));
     let lines: Vec<Line<'static>> = lines.map(|line| Line::from(piece(state, Style::Plain, line))).collect();
@@ -118,7 +117,7 @@ fn opened(frame: &mut Frame<'_>, state: &State, text: &str, top: Rect, middle: R
 
 /// Returns the line at the bottom: a question, what was done or went wrong, or the keys.
 fn last_line(state: &State, width: usize) -> Line<'static> {
-    if state.asks {
+    if state.asks.is_some() {
         return Line::from(piece(state, Style::Warning, "Forget this memory? y yes, any other key no"));
     }
     if let Some(said) = &state.said {
@@ -223,7 +222,7 @@ mod tests {
             let mut state = state(&text);
             state.query = text.clone();
             if is_open {
-                state.open(text.clone());
+                state.open("m1".to_owned(), text.clone());
             }
             for row in screen(&state, width, height) {
                 prop_assert!(!row.contains(|c: char| c.is_control()), "{row:?}");

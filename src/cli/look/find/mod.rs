@@ -50,8 +50,8 @@ enum Message {
 enum Done {
     /// What was found for the question with this number.
     Found(u64, Vec<Found>, Option<String>),
-    /// A memory as text.
-    Opened(String),
+    /// A memory: its id and its text.
+    Opened(String, String),
     /// A change, in a sentence, and the operation that an undo names.
     Changed(String, Option<String>),
 }
@@ -108,7 +108,7 @@ async fn converse(
                     Act::Nothing => {}
                 },
                 Message::Done(Ok(Done::Found(number, found, notice))) => state.take(number, found, notice),
-                Message::Done(Ok(Done::Opened(text))) => state.open(text),
+                Message::Done(Ok(Done::Opened(id, text))) => state.open(id, text),
                 Message::Done(Ok(Done::Changed(said, operation))) => {
                     state.changed(said, operation);
                     start(engine, caller, state.search(), sender);
@@ -166,11 +166,11 @@ async fn perform(engine: &Engine, caller: &WritingCaller, task: Task) -> Result<
             Ok(Done::Found(number, output.hits.into_iter().map(Found::hit).collect(), notice))
         }
         Task::Open(id) => {
-            let args = show::Args { id, ..Default::default() };
+            let args = show::Args { id: id.clone(), ..Default::default() };
             let output = show::run(engine, caller, args).await?;
             let width = terminal::size().map_or(80, |(width, _)| usize::from(width));
             let screen = Screen { width: Some(width), colour: false };
-            Ok(Done::Opened(show_page::page(&output, screen, engine.now()).render()))
+            Ok(Done::Opened(id, show_page::page(&output, screen, engine.now()).render()))
         }
         Task::Mark(id, important) => {
             let args = mark_important::Args { ids: vec![id], important: Some(important), importance: None };

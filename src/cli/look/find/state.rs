@@ -93,14 +93,14 @@ pub struct State {
     pub found: Vec<Found>,
     /// The place of the chosen memory in `found`.
     pub chosen: usize,
-    /// The memory that is open, as text.
-    pub opened: Option<String>,
+    /// The id of the memory that is open, and the memory as text.
+    pub opened: Option<(String, String)>,
     /// The first line of the open memory that is shown.
     pub scrolled: usize,
     /// The line at the bottom: what was done, or what went wrong.
     pub said: Option<String>,
-    /// Whether the user is asked if the chosen memory shall be forgotten.
-    pub asks: bool,
+    /// The id of the memory that the user is asked about: whether it shall be forgotten.
+    pub asks: Option<String>,
     /// Whether the answer to the question is not there yet.
     pub waits: bool,
     /// The words of the question.
@@ -124,7 +124,7 @@ impl State {
             opened: None,
             scrolled: 0,
             said: None,
-            asks: false,
+            asks: None,
             waits: false,
             colour,
             now,
@@ -148,6 +148,7 @@ impl State {
         }
         let before = self.chosen().map(|chosen| chosen.id.clone());
         self.waits = false;
+        self.asks = None;
         self.found = found;
         let same = self.found.iter().position(|found| Some(&found.id) == before.as_ref());
         // After a change, the list stays where it was; a new question begins at its best hit.
@@ -158,8 +159,8 @@ impl State {
     }
 
     /// Shows an open memory.
-    pub fn open(&mut self, text: String) {
-        (self.opened, self.scrolled) = (Some(text), 0);
+    pub fn open(&mut self, id: String, text: String) {
+        (self.opened, self.scrolled) = (Some((id, text)), 0);
     }
 
     /// Says what was changed. `operation` can be undone.
@@ -195,10 +196,9 @@ impl State {
         if control && key.code == KeyCode::Char('c') {
             return Act::Leave;
         }
-        if self.asks {
-            self.asks = false;
-            return match (key.code, self.chosen()) {
-                (KeyCode::Char('y' | 'Y'), Some(chosen)) => Act::Run(Task::Forget(chosen.id.clone())),
+        if let Some(id) = self.asks.take() {
+            return match key.code {
+                KeyCode::Char('y' | 'Y') => Act::Run(Task::Forget(id)),
                 _ => Act::Nothing,
             };
         }
@@ -220,14 +220,10 @@ impl State {
                     Act::Nothing
                 }
             },
-            (KeyCode::Enter, _) if self.opened.is_none() => {
-                self.on_chosen(|chosen| Task::Open(chosen.id.clone()))
-            }
-            (KeyCode::Char('t'), true) => {
-                self.on_chosen(|chosen| Task::Mark(chosen.id.clone(), chosen.important != Some(true)))
-            }
+            (KeyCode::Enter, _) if self.opened.is_none() => self.on_shown(|id, _| Task::Open(id)),
+            (KeyCode::Char('t'), true) => self.on_shown(|id, important| Task::Mark(id, !important)),
             (KeyCode::Char('d'), true) => {
-                self.asks = self.chosen().is_some();
+                self.asks = self.shown_id();
                 Act::Nothing
             }
             // An open memory covers the question.
@@ -252,14 +248,23 @@ impl State {
         Act::Run(self.search())
     }
 
-    fn on_chosen(&self, task: impl FnOnce(&Found) -> Task) -> Act {
-        self.chosen().map_or(Act::Nothing, |chosen| Act::Run(task(chosen)))
+    /// Returns the id of the memory that is open, or else of the chosen one.
+    fn shown_id(&self) -> Option<String> {
+        let opened = self.opened.as_ref().map(|(id, _)| id.clone());
+        opened.or_else(|| self.chosen().map(|chosen| chosen.id.clone()))
+    }
+
+    /// Returns a task on the memory that is shown. The task gets its id, and whether it is known to be important.
+    fn on_shown(&self, task: impl FnOnce(String, bool) -> Task) -> Act {
+        let Some(id) = self.shown_id() else { return Act::Nothing };
+        let known = self.found.iter().find(|found| found.id == id);
+        Act::Run(task(id, known.is_some_and(|found| found.important == Some(true))))
     }
 
     /// Moves the choice, or the lines of an open memory.
     fn moved(&mut self, by: isize) -> Act {
         match &self.opened {
-            Some(text) => {
+            Some((_, text)) => {
                 let last = text.lines().count().saturating_sub(1);
                 self.scrolled = self.scrolled.saturating_add_signed(by).min(last);
             }
@@ -317,6 +322,17 @@ mod tests {
         assert_eq!(forget(&mut state), Act::Nothing);
         let act = press(&mut state, KeyCode::Char('y'), KeyModifiers::NONE);
         assert_eq!(act, Act::Run(Task::Forget("a".to_owned())));
+        // Later results don't change what was asked about.
+        assert_eq!(forget(&mut state), Act::Nothing);
+        state.take(1, vec![found("b")], None);
+        assert_eq!(
+            press(&mut state, KeyCode::Char('y'), KeyModifiers::NONE),
+            Act::Run(Task::Search(2, "quincey".to_owned()))
+        );
+        state.open("a".to_owned(), "text".to_owned());
+        assert_eq!(forget(&mut state), Act::Nothing);
+        let act = press(&mut state, KeyCode::Char('y'), KeyModifiers::NONE);
+        assert_eq!(act, Act::Run(Task::Forget("a".to_owned())), "the open memory, not the chosen one");
         state.changed("Forgotten.".to_owned(), Some("f1".to_owned()));
         let undo = |state: &mut State| press(state, KeyCode::Char('z'), KeyModifiers::CONTROL);
         assert_eq!(undo(&mut state), Act::Run(Task::Undo("f1".to_owned())));
@@ -326,7 +342,7 @@ mod tests {
     #[test]
     fn escape_closes_what_is_open_first() {
         let mut state = State::new(String::new(), 0, false);
-        state.open("one\ntwo".to_owned());
+        state.open("a".to_owned(), "one\ntwo".to_owned());
         assert_eq!(press(&mut state, KeyCode::Char('x'), KeyModifiers::NONE), Act::Nothing);
         press(&mut state, KeyCode::PageDown, KeyModifiers::NONE);
         assert_eq!((state.scrolled, state.query.as_str()), (1, ""));

@@ -58,7 +58,10 @@ pub async fn read(
     from: usize,
     count: usize,
 ) -> Result<Listing> {
-    let asked = LinesAsked { path: path.to_owned(), lines: None, rev: None, patience: None };
+    // Paths of memories begin at the root of the project, wherever the caller is.
+    let at_root = caller.root_of(engine).await?.join(path);
+    let path = if at_root.exists() { at_root.to_string_lossy().into_owned() } else { path.to_owned() };
+    let asked = LinesAsked { path, lines: None, rev: None, patience: None };
     let (path, bytes) = caller.own_file(engine, &asked).await?;
     let project = caller.project(engine).await?;
     let text = encoding::text(bytes).map_err(|_| {
@@ -69,9 +72,9 @@ pub async fn read(
     let from = from.clamp(1, last.max(1));
     let shown = &all[(from - 1).min(last)..(from - 1 + count.clamp(1, MOST)).min(last)];
     let redact = |text: &str| project.redactor.redact(text).text.into_owned();
-    // A secret may take several lines, which are then fewer lines after it was replaced. A line that is not among them is
-    // a part of the secret.
-    let whole = redact(&shown.join("\n"));
+    // A secret may take several lines, also of several pages, which are then fewer lines after it was replaced. A line
+    // that is not among them is a part of the secret.
+    let whole = redact(&text.text);
     let kept: HashSet<&str> = whole.lines().collect();
     let line = |(place, line): (usize, &&str)| {
         let text = redact(line);
