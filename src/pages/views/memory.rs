@@ -9,6 +9,7 @@ use crate::pages::layout::{View, button, line, properties, to_file, to_memory, t
 use crate::pages::request::{Request, address};
 use crate::pages::text::{markdown, plain, verbatim};
 use crate::pages::views::search::certainty;
+use tiro_base::envelope;
 use tiro_base::error::{Error, Result};
 use tiro_base::humanize::{counted, thousands};
 use tiro_base::memory::marked;
@@ -43,7 +44,8 @@ pub async fn show(engine: &Engine, caller: &WritingCaller, request: &Request) ->
         true => edit_memory::read(engine, caller, &opened.detail.id).await.ok(),
         false => None,
     };
-    let text = text.as_ref().map(Edited::text);
+    // A form would change hidden characters.
+    let text = text.as_ref().map(Edited::text).filter(|text| envelope::escape(text) == *text);
     Ok(View::new("/search", title, page(&opened, text, request)).with_notices(notices))
 }
 
