@@ -202,7 +202,7 @@ fn routes(pages: &Arc<Pages>) -> Router {
         .route("/forgotten", show!(memory::forgotten))
         .route("/undo", change!(memory::undo))
         .fallback(other)
-        .method_not_allowed_fallback(other)
+        .method_not_allowed_fallback(not_so)
         .layer(axum::extract::DefaultBodyLimit::max(LARGEST_FORM))
         .layer(middleware::from_fn_with_state(Arc::clone(pages), admit))
         .with_state(Arc::clone(pages))
@@ -299,6 +299,14 @@ fn see(address: &str) -> Response {
 /// Answers an address that is none of the pages.
 async fn other(State(pages): State<Arc<Pages>>) -> Response {
     pages.page(Err(Error::not_found("there is no such page").hint("the views are listed above"))).await
+}
+
+/// Answers a request that a page doesn't take, such as a change that was asked for by a link.
+async fn not_so(State(pages): State<Arc<Pages>>) -> Response {
+    let error = Error::bad_input("this page can't be asked for in this way").hint("go back and use its form");
+    let mut response = pages.page(Err(error)).await;
+    *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
+    response
 }
 
 impl Pages {
