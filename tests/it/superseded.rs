@@ -185,6 +185,7 @@ fn a_decision_that_is_taken_back_is_superseded() {
 /// Makes the store one of schema 7, whose facts and decisions earlier versions had derived.
 fn downgrade(home: &Home) {
     let store = Connection::open(home.store()).unwrap();
+    without_counts(&store);
     let mut triggers = store.prepare("SELECT name FROM sqlite_schema WHERE name LIKE '%_sum_of_%'").unwrap();
     let triggers: Vec<String> =
         triggers.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
@@ -204,6 +205,30 @@ fn downgrade(home: &Home) {
              ALTER TABLE memories DROP COLUMN author; ALTER TABLE memories DROP COLUMN visibility;
              ALTER TABLE sessions DROP COLUMN noted; PRAGMA user_version = 7;
              UPDATE memories SET text = 'remark: turns out we keep' WHERE text LIKE '%north shed%' AND provenance = 'derived'",
+        )
+        .unwrap();
+}
+
+/// Takes back the migration that keeps counts.
+fn without_counts(store: &Connection) {
+    let sql = include_str!("../../crates/sqlite/migrations/0017_counts.sql");
+    let named = |what: &str| -> Vec<&str> {
+        let lines = sql.lines().filter_map(|line| line.strip_prefix("CREATE ")?.strip_prefix(what));
+        lines.map(|rest| rest.split_whitespace().next().unwrap()).collect()
+    };
+    for what in ["TRIGGER", "INDEX", "TABLE"] {
+        // The index of a table is gone with it.
+        named(what)
+            .iter()
+            .for_each(|name| store.execute_batch(&format!("DROP {what} IF EXISTS {name}")).unwrap());
+    }
+    store
+        .execute_batch(
+            "CREATE TRIGGER memory_added AFTER INSERT ON memories BEGIN SELECT 1; END;
+             CREATE INDEX stashed_by_topic ON stashed (owner, topic);
+             ALTER TABLE sessions DROP COLUMN memories; ALTER TABLE sessions DROP COLUMN tokens;
+             ALTER TABLE sessions DROP COLUMN first_time; ALTER TABLE sessions DROP COLUMN last_time;
+             ALTER TABLE stashed DROP COLUMN session",
         )
         .unwrap();
 }

@@ -66,9 +66,11 @@ UPDATE sessions SET (memories, tokens, first_time, last_time) = (
 INSERT INTO memory_counts
     SELECT owner, kind, time / 86400000 - (time % 86400000 < 0), sum(tombstoned_at IS NULL),
         sum(tombstoned_at IS NULL AND provenance = 'derived'),
-        sum(iif(tombstoned_at IS NULL, octet_length(text), 0)), sum(iif(tombstoned_at IS NULL, tokens, 0)),
+        sum(iif(tombstoned_at IS NULL, bytes, 0)), sum(iif(tombstoned_at IS NULL, tokens, 0)),
         sum(tombstoned_at IS NOT NULL)
-    FROM memories GROUP BY 1, 2, 3;
+    -- The limit keeps SQLite from sorting the texts themselves.
+    FROM (SELECT owner, kind, time, tombstoned_at, provenance, tokens, octet_length(text) AS bytes
+        FROM memories LIMIT -1) GROUP BY 1, 2, 3;
 INSERT INTO stored_counts
     SELECT owner, stored_at, count(*) FROM memories WHERE tombstoned_at IS NULL GROUP BY 1, 2;
 INSERT INTO owner_counts (owner, embedded, pending, repeats)

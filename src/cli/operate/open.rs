@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::serve;
 use crate::cli::print::{self, Out};
 use crate::{pages, server};
-use tiro_base::error::{Context, Kind, Result};
+use tiro_base::error::{Context, Error, Kind, Result, quoted};
 use tiro_host::caller::{Form, WritingCaller};
 use tiro_host::engine::Engine;
 
@@ -31,7 +31,7 @@ pub struct Args {
 
 /// Serves the pages until Ctrl-C, or until nobody used them for an hour.
 pub fn run(engine: Arc<Engine>, caller: WritingCaller, args: Args, out: Out) -> Result<ExitCode> {
-    let (caller, page) = place(&engine, caller, args.path.as_deref());
+    let (caller, page) = place(&engine, caller, args.path.as_deref())?;
     let caller = Arc::new(caller.with_form(Form::Text));
     // The address is printed only if there is something to show.
     caller.directory()?;
@@ -60,19 +60,25 @@ pub fn run(engine: Arc<Engine>, caller: WritingCaller, args: Args, out: Out) -> 
 }
 
 /// Returns the caller in the directory that `path` names or in which its file is, and the page to open.
-fn place(engine: &Engine, caller: WritingCaller, path: Option<&Path>) -> (WritingCaller, String) {
-    let Some(path) = path else { return (caller, "/".to_owned()) };
+///
+/// Errors with [`Kind::BadInput`] if there is nothing at `path`.
+fn place(engine: &Engine, caller: WritingCaller, path: Option<&Path>) -> Result<(WritingCaller, String)> {
+    let Some(path) = path else { return Ok((caller, "/".to_owned())) };
     let path = match &engine.config().current_dir {
         Some(directory) => directory.join(path),
         None => path.to_owned(),
     };
+    if !path.exists() {
+        return Err(Error::bad_input(format!("there is no file or directory `{}`", quoted(path.display())))
+            .hint("name a directory of a project, or a file in one"));
+    }
     if path.is_dir() {
         let is_named = caller.named().is_some();
-        return (caller.in_directory(&path, is_named), "/".to_owned());
+        return Ok((caller.in_directory(&path, is_named), "/".to_owned()));
     }
     let page = pages::address("/file", &[("path", &path.to_string_lossy())]);
-    match path.parent().filter(|parent| parent.is_dir()) {
+    Ok(match path.parent() {
         Some(parent) => (caller.in_directory(parent, false), page),
         None => (caller, page),
-    }
+    })
 }

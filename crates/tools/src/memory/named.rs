@@ -63,6 +63,10 @@ pub async fn in_full(engine: &Engine, caller: &Caller, text: &str) -> Result<Str
         return Ok(text.to_owned());
     }
     if let Some((name, number)) = text.rsplit_once('#').filter(|(_, number)| number.parse::<i64>().is_ok()) {
+        // A title can look like a message's number: `Fix the crash of #2819`.
+        if !sessions(&project, text).await?.is_empty() {
+            return Ok(text.to_owned());
+        }
         let matching = sessions(&project, name).await?;
         let session = if matching.whole().is_some() { None } else { matching.only()? };
         return Ok(session.map_or(text.to_owned(), |session| format!("{session}#{number}")));
