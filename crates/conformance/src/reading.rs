@@ -132,6 +132,17 @@ pub async fn pages_of_a_list_hold_each_memory_once(fixture: Fixture) {
     assert_eq!(seen, ["e", "d", "c", "b", "a"]);
 }
 
+pub async fn words_are_completed_by_the_most_frequent(fixture: Fixture) {
+    for text in ["a maple", "the marmot", "one maple and a map", "larch"] {
+        fixture.put(note(text)).await;
+    }
+    let words =
+        async |beginning, limit| fixture.store.completions(&fixture.scope, beginning, limit).await.answered();
+    assert_eq!(words("ma", 2).await, ["mapl", "map"]);
+    assert_eq!(words("map", 9).await, ["mapl"]);
+    assert!(words("oak", 9).await.is_empty());
+}
+
 pub async fn the_latest_memories_come_first(fixture: Fixture) {
     for (text, time) in [("c", 30), ("e", 50), ("a", 10), ("b", 20), ("d", 30)] {
         fixture.put(message_at("s", text, time)).await;

@@ -334,17 +334,6 @@ pub async fn a_text_has_a_share_of_the_words(fixture: Fixture) {
     assert_eq!(shares, [1.0, 0.75, 0.0]);
 }
 
-pub async fn words_are_completed_by_the_most_frequent(fixture: Fixture) {
-    for text in ["a maple", "the marmot", "one maple and a map", "larch"] {
-        fixture.put(note(text)).await;
-    }
-    let words =
-        async |beginning, limit| fixture.store.completions(&fixture.scope, beginning, limit).await.answered();
-    assert_eq!(words("ma", 2).await, ["mapl", "map"]);
-    assert_eq!(words("map", 9).await, ["mapl"]);
-    assert!(words("oak", 9).await.is_empty());
-}
-
 pub async fn chunks_without_an_embedding_wait_for_one(fixture: Fixture) {
     let receipt = fixture.save(vec![note("maple"), embedded(note("willow"), NEAR)]).await;
     assert_eq!((receipt.pending, fixture.store.pending(&fixture.scope).await.answered()), (1, 1));

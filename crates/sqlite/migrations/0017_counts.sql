@@ -228,10 +228,10 @@ CREATE TRIGGER stashed_uncounted AFTER DELETE ON stashed BEGIN
             AND stash_groups.topic IS OLD.topic AND stash_groups.session IS OLD.session;
     DELETE FROM stash_groups
         WHERE owner = OLD.owner AND topic IS OLD.topic AND session IS OLD.session AND memories = 0;
-    UPDATE stash_groups SET last = (
+    UPDATE stash_groups SET last = coalesce((
             SELECT s.stashed_at FROM stashed s JOIN memories m ON m.seq = s.memory WHERE s.owner = OLD.owner
                 AND s.topic IS OLD.topic AND s.session IS OLD.session AND m.tombstoned_at IS NULL
-            ORDER BY s.stashed_at DESC LIMIT 1)
+            ORDER BY s.stashed_at DESC LIMIT 1), last)
         WHERE owner = OLD.owner AND topic IS OLD.topic AND session IS OLD.session AND last = OLD.stashed_at;
 END;
 CREATE TRIGGER stashed_moved AFTER UPDATE OF topic, stashed_at ON stashed
@@ -241,10 +241,10 @@ WHEN OLD.topic IS NOT NEW.topic OR OLD.stashed_at <> NEW.stashed_at BEGIN
             AND stash_groups.topic IS OLD.topic AND stash_groups.session IS OLD.session;
     DELETE FROM stash_groups
         WHERE owner = OLD.owner AND topic IS OLD.topic AND session IS OLD.session AND memories = 0;
-    UPDATE stash_groups SET last = (
+    UPDATE stash_groups SET last = coalesce((
             SELECT s.stashed_at FROM stashed s JOIN memories m ON m.seq = s.memory WHERE s.owner = OLD.owner
                 AND s.topic IS OLD.topic AND s.session IS OLD.session AND m.tombstoned_at IS NULL
-            ORDER BY s.stashed_at DESC LIMIT 1)
+            ORDER BY s.stashed_at DESC LIMIT 1), last)
         WHERE owner = OLD.owner AND topic IS OLD.topic AND session IS OLD.session AND last = OLD.stashed_at;
     INSERT INTO stash_groups (owner, topic, session, memories, tokens, last)
         SELECT NEW.owner, NEW.topic, m.session, 0, 0, NEW.stashed_at FROM memories m
@@ -264,10 +264,10 @@ WHEN OLD.tombstoned_at IS NULL AND NEW.tombstoned_at IS NOT NULL
     DELETE FROM stash_groups WHERE memories = 0 AND seq IN (
         SELECT g.seq FROM stashed s JOIN stash_groups g
             ON g.owner = s.owner AND g.topic IS s.topic AND g.session IS s.session WHERE s.memory = NEW.seq);
-    UPDATE stash_groups SET last = (
+    UPDATE stash_groups SET last = coalesce((
             SELECT l.stashed_at FROM stashed l JOIN memories m ON m.seq = l.memory WHERE l.owner = stash_groups.owner
                 AND l.topic IS stash_groups.topic AND l.session IS stash_groups.session AND m.tombstoned_at IS NULL
-            ORDER BY l.stashed_at DESC LIMIT 1)
+            ORDER BY l.stashed_at DESC LIMIT 1), last)
         FROM stashed s WHERE s.memory = NEW.seq AND stash_groups.owner = s.owner
             AND stash_groups.topic IS s.topic AND stash_groups.session IS s.session AND stash_groups.last = s.stashed_at;
 END;
