@@ -8,10 +8,8 @@ use tiro_base::error::{Result, partial};
 use tiro_base::memory::Millis;
 use tiro_host::caller::Caller;
 use tiro_host::engine::Engine;
+use tiro_tools::common::short_sha;
 use tiro_tools::memory::list_memories::{self, Listed, Output};
-
-/// The number of digits of a commit's id that are shown.
-const SHORT_SHA: usize = 10;
 
 /// The arguments of `tiro list`.
 #[derive(clap::Args)]
@@ -88,7 +86,7 @@ fn page(output: &Output, screen: Screen, now: Millis) -> Page {
 fn line(page: &Page, memory: &Listed) -> Vec<Span> {
     let faint = |text: String| Span::new(Style::Faint, text);
     let sha = memory.source_id.as_deref().filter(|_| memory.kind == "commit");
-    let id = sha.map_or(memory.id.as_str(), |sha| sha.get(..SHORT_SHA).unwrap_or(sha));
+    let id = sha.map_or(memory.id.as_str(), |sha| short_sha(sha));
     let mut line = vec![
         Span::new(Style::Id, format!("{id:14}")),
         faint(format!("  {}  ", page.when(&memory.time))),

@@ -10,10 +10,8 @@ use tiro_base::humanize::counted;
 use tiro_base::memory::Millis;
 use tiro_host::caller::Caller;
 use tiro_host::engine::Engine;
+use tiro_tools::common::short_sha;
 use tiro_tools::memory::timeline::{self, Day, DayCommit, DaySession, Output};
-
-/// The number of digits of a commit's id that are shown.
-const SHORT_SHA: usize = 10;
 
 /// The arguments of `tiro log`.
 #[derive(clap::Args)]
@@ -121,7 +119,7 @@ fn add_session(page: &mut Page, session: &DaySession) {
 
 /// Returns the time, the id, the subject and the author of a commit.
 fn commit_line(commit: &DayCommit) -> Vec<Span> {
-    let sha = commit.sha.get(..SHORT_SHA).unwrap_or(&commit.sha);
+    let sha = short_sha(&commit.sha);
     let mut line = vec![
         Span::new(Style::Faint, format!("{}  ", clock(&commit.time))),
         Span::new(Style::Id, sha),

@@ -10,6 +10,7 @@ use tiro_base::humanize::counted;
 use tiro_base::memory::Millis;
 use tiro_host::caller::Caller;
 use tiro_host::engine::Engine;
+use tiro_tools::common::short_sha;
 use tiro_tools::memory::named;
 use tiro_tools::memory::search_project_memory::{self as search, Hit};
 
@@ -185,7 +186,7 @@ fn heading(page: &Page, place: usize, hit: &Hit) -> Vec<Span> {
     let commit = hit.source_id.as_ref().filter(|_| hit.kind == "commit");
     match (commit, hit.kind.as_str()) {
         (Some(sha), _) => {
-            line.extend([plain("commit "), Span::new(Style::Id, sha.get(..10).unwrap_or(sha))]);
+            line.extend([plain("commit "), Span::new(Style::Id, short_sha(sha))]);
             let author = hit.speaker.as_ref();
             line.extend(author.into_iter().flat_map(|name| [plain(" by "), Span::new(Style::Name, name)]));
         }

@@ -10,14 +10,12 @@ use tiro_base::memory::{Millis, marked};
 use tiro_host::caller::WritingCaller;
 use tiro_host::engine::Engine;
 use tiro_host::summaries::levels::Depth;
+use tiro_tools::common::short_sha;
 use tiro_tools::consult::show_thread;
 use tiro_tools::memory::beside::linked::{self, Linked};
 use tiro_tools::memory::expand_detail;
 use tiro_tools::memory::named;
 use tiro_tools::memory::show::{self, Brief, Conversation, Opened, Output};
-
-/// The number of digits of a commit's id that are shown.
-const SHORT_SHA: usize = 10;
 
 /// The arguments of `tiro show`.
 #[derive(clap::Args)]
@@ -267,7 +265,7 @@ fn list(page: &mut Page, name: &str, briefs: &[Brief]) {
     for brief in briefs {
         let is_commit = brief.kind == "commit";
         let sha = brief.source_id.as_ref().filter(|_| is_commit);
-        let id = sha.map_or(brief.id.as_str(), |sha| sha.get(..SHORT_SHA).unwrap_or(sha));
+        let id = sha.map_or(brief.id.as_str(), |sha| short_sha(sha));
         let when = page.when(&brief.time);
         page.line(
             1,

@@ -10,10 +10,8 @@ use tiro_base::humanize::counted;
 use tiro_base::memory::Millis;
 use tiro_host::caller::Caller;
 use tiro_host::engine::Engine;
+use tiro_tools::common::short_sha;
 use tiro_tools::memory::explain_lines::{self, Explained, Output, Reason};
-
-/// The number of digits of a commit's id that are shown.
-const SHORT_SHA: usize = 10;
 
 /// The arguments of `tiro why`.
 #[derive(clap::Args)]
@@ -85,7 +83,7 @@ fn add_group(page: &mut Page, group: &Explained) {
     let mut heading = vec![Span::new(Style::Strong, format!("{noun} {lines}  "))];
     match (*state, commit) {
         ("committed" | "older", Some(sha)) => {
-            heading.push(Span::new(Style::Id, sha.chars().take(SHORT_SHA).collect::<String>()));
+            heading.push(Span::new(Style::Id, short_sha(sha)));
             let about = [author.clone(), time.as_deref().map(|time| page.when(time))];
             let about: Vec<String> = about.into_iter().flatten().collect();
             heading.push(Span::new(Style::Faint, format!("  {}", about.join(", "))));

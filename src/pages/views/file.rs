@@ -9,6 +9,7 @@ use tiro_base::error::Result;
 use tiro_base::humanize::counted;
 use tiro_host::caller::WritingCaller;
 use tiro_host::engine::Engine;
+use tiro_tools::common::short_sha;
 use tiro_tools::memory::explain_lines::listing::{self, Line, Listing};
 use tiro_tools::memory::explain_lines::{Explained, Reason};
 
@@ -115,7 +116,7 @@ fn explained(group: &Explained) -> Markup {
             @match (*state, commit) {
                 ("uncommitted", _) => span { "not committed yet" },
                 (state, Some(sha)) => {
-                    @let short = sha.get(..10).unwrap_or(sha);
+                    @let short = short_sha(sha);
                     span {
                         @if state == "older" { "as old as " }
                         (to_memory(sha, subject.as_deref().unwrap_or(short)))

@@ -16,6 +16,7 @@ use tiro_base::memory::marked;
 use tiro_host::caller::WritingCaller;
 use tiro_host::engine::Engine;
 use tiro_text::words::Marks;
+use tiro_tools::common::short_sha;
 use tiro_tools::memory::beside::linked::Linked;
 use tiro_tools::memory::show::{self, Brief, Opened, Output};
 use tiro_tools::memory::{
@@ -58,7 +59,7 @@ async fn open(engine: &Engine, caller: &WritingCaller, request: &Request) -> Res
 fn title(opened: &Opened) -> String {
     let detail = &opened.detail;
     match (detail.kind.as_str(), &detail.source_id, &opened.speaker) {
-        ("commit", Some(sha), _) => format!("Commit {}", sha.get(..10).unwrap_or(sha)),
+        ("commit", Some(sha), _) => format!("Commit {}", short_sha(sha)),
         ("message", _, Some(speaker)) => format!("Message by {speaker}"),
         (kind, ..) => {
             let name = kind.replace('_', " ");

@@ -10,6 +10,7 @@ use tiro_base::error::{Result, partial};
 use tiro_host::caller::WritingCaller;
 use tiro_host::engine::Engine;
 use tiro_text::words::Marks;
+use tiro_tools::common::short_sha;
 use tiro_tools::memory::search_project_memory::{self as search, Hit, as_typed};
 
 /// The hits of a page.
@@ -180,8 +181,8 @@ fn further(request: &Request, cursor: &str) -> String {
 /// Returns what a hit is, in words.
 fn what(hit: &Hit) -> String {
     match (hit.kind.as_str(), &hit.source_id, &hit.speaker) {
-        ("commit", Some(sha), Some(author)) => format!("commit {} by {author}", sha.get(..10).unwrap_or(sha)),
-        ("commit", Some(sha), None) => format!("commit {}", sha.get(..10).unwrap_or(sha)),
+        ("commit", Some(sha), Some(author)) => format!("commit {} by {author}", short_sha(sha)),
+        ("commit", Some(sha), None) => format!("commit {}", short_sha(sha)),
         ("message", _, Some(speaker)) => speaker.clone(),
         (kind, ..) => kind.replace('_', " "),
     }

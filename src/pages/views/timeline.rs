@@ -10,6 +10,7 @@ use tiro_base::error::{Result, partial};
 use tiro_base::humanize::{counted, thousands};
 use tiro_host::caller::WritingCaller;
 use tiro_host::engine::Engine;
+use tiro_tools::common::short_sha;
 use tiro_tools::memory::timeline::{self, Day, DayCommit, DaySession};
 
 /// The days of a page.
@@ -125,7 +126,7 @@ fn commits(all: &[DayCommit]) -> Markup {
                 li {
                     (to_memory(&commit.id, &commit.subject))
                     span.about {
-                        code { (plain(commit.sha.get(..10).unwrap_or(&commit.sha))) }
+                        code { (plain(short_sha(&commit.sha))) }
                         @if let Some(author) = &commit.author { " " (plain(author)) }
                         @if let Some(confidence) = commit.confidence { (certainty(confidence)) }
                     }

@@ -14,7 +14,6 @@ use crate::keys::{key, memory_key, optional_key};
 use crate::read::conditions::Conditions;
 use crate::read::parts;
 use tiro_base::error;
-use tiro_base::filter::Filter;
 use tiro_base::memory::{Kind, Memory, MemoryId, MemoryKey, Provenance, Role};
 use tiro_base::scope::{AuthorId, Scope, SessionId, Visibility};
 use tiro_store::{Before, ChunkKey, ChunkRange, Neighbour, ShownMemory};
@@ -63,30 +62,6 @@ impl SqliteStore {
                 None => Vec::new(),
             };
             Ok((beside(connection, scope, &keys)?, before))
-        })
-        .await
-    }
-
-    pub(crate) async fn list(
-        &self,
-        scope: &Scope,
-        filter: &Filter,
-        after: Option<MemoryKey>,
-        limit: usize,
-    ) -> error::Result<Vec<Memory>> {
-        let filter = filter.clone();
-        self.read(scope, move |_, connection, scope| {
-            let conditions = Conditions::of_scope(connection, scope)?.narrowed(&filter);
-            let sql = format!(
-                "SELECT {COLUMNS} FROM memories m LEFT JOIN sessions s ON s.seq = m.session
-                 WHERE {} AND m.seq < ? ORDER BY m.seq DESC LIMIT ?",
-                conditions.sql
-            );
-            let page = [Value::from(after.map_or(i64::MAX, MemoryKey::in_store)), Value::from(limit as i64)];
-            let mut statement = connection.prepare_cached(&sql)?;
-            let rows =
-                statement.query_map(params_from_iter(conditions.values.into_iter().chain(page)), memory)?;
-            Ok(rows.collect::<Result<_, _>>()?)
         })
         .await
     }

@@ -9,7 +9,7 @@ use crate::read::conditions::Conditions;
 use crate::read::memories::{COLUMNS, memory};
 use tiro_base::error;
 use tiro_base::filter::Filter;
-use tiro_base::memory::{Memory, MemoryId};
+use tiro_base::memory::{Memory, MemoryId, MemoryKey};
 use tiro_base::scope::{Scope, SessionId};
 use tiro_store::{ActivityRow, QUARTER_HOUR};
 
@@ -39,10 +39,34 @@ impl SqliteStore {
         .await
     }
 
+    pub(crate) async fn list(
+        &self,
+        scope: &Scope,
+        filter: &Filter,
+        after: Option<MemoryKey>,
+        limit: usize,
+    ) -> error::Result<Vec<Memory>> {
+        let before = Value::from(after.map_or(i64::MAX, MemoryKey::in_store));
+        self.listed(scope, filter, "AND m.seq < ? ORDER BY m.seq DESC", vec![before], limit).await
+    }
+
     pub(crate) async fn latest(
         &self,
         scope: &Scope,
         filter: &Filter,
+        limit: usize,
+    ) -> error::Result<Vec<Memory>> {
+        self.listed(scope, filter, "ORDER BY m.time DESC, m.seq DESC", Vec::new(), limit).await
+    }
+
+    /// Returns up to `limit` memories that the filter admits. `rest` is the end of the query, with the `values` of its
+    /// `?`.
+    async fn listed(
+        &self,
+        scope: &Scope,
+        filter: &Filter,
+        rest: &'static str,
+        values: Vec<Value>,
         limit: usize,
     ) -> error::Result<Vec<Memory>> {
         let filter = filter.clone();
@@ -50,11 +74,11 @@ impl SqliteStore {
             let conditions = Conditions::of_scope(connection, scope)?.narrowed(&filter);
             let sql = format!(
                 "SELECT {COLUMNS} FROM memories m LEFT JOIN sessions s ON s.seq = m.session
-                 WHERE {} ORDER BY m.time DESC, m.seq DESC LIMIT ?",
+                 WHERE {} {rest} LIMIT ?",
                 conditions.sql
             );
             let limit = Value::from(i64::try_from(limit).unwrap_or(i64::MAX));
-            let values = conditions.values.into_iter().chain([limit]);
+            let values = conditions.values.into_iter().chain(values).chain([limit]);
             let mut statement = connection.prepare_cached(&sql)?;
             let rows = statement.query_map(params_from_iter(values), memory)?;
             Ok(rows.collect::<Result<_, _>>()?)

@@ -190,6 +190,11 @@ pub fn share(original: &ProjectRow, root: &Path) -> String {
     format!("`tiro projects link {id} {root}` lets it share the memory of the original")
 }
 
+/// Returns the first ten digits of a commit's id, as answers for people show it.
+pub fn short_sha(sha: &str) -> &str {
+    sha.get(..10).unwrap_or(sha)
+}
+
 /// Returns the line that says how much of its budget an answer takes.
 pub fn spent(used: usize, budget: usize) -> String {
     format!("\n{used} of {budget} tokens.")

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::memory::store_memory;
+use crate::memory::{named, store_memory};
 use tiro_base::envelope;
 use tiro_base::error::{Error, Result};
 use tiro_base::memory::{Kind, Memory, MemoryId, Provenance};
@@ -34,14 +34,11 @@ pub struct Output {
 /// [`BadInput`](tiro_base::error::Kind::BadInput) if it can't be edited: only what somebody noted can be.
 pub async fn read(engine: &Engine, caller: &Caller, id: &str) -> Result<Edited> {
     let (ids, unknown) = levels::ids(engine, caller, "id", &[id.to_owned()]).await?;
-    let project = caller.project(engine).await?;
-    let owners = &engine.installation().await?.registry;
     let Some(id) = ids.first() else { return Err(missing(unknown.first().map_or(id, String::as_str))) };
-    let mut found = project.store.memory(&project.scope, id).await?.map(|memory| (memory, false));
-    if found.is_none() {
-        found = owners.memories().memory(owners.scope(), id).await?.map(|memory| (memory, true));
-    }
-    let Some((memory, is_owners)) = found else { return Err(missing(id.as_str())) };
+    let project = caller.project(engine).await?;
+    let found = named::memory(engine, &project, id).await?;
+    let Some((_, scope, memory)) = found else { return Err(missing(id.as_str())) };
+    let is_owners = scope.project != project.scope.project;
     if let Some(reason) = fixed(&memory) {
         return Err(Error::bad_input(format!("`{id}` can't be edited: {reason}")).hint(format!(
             "store what holds instead with `tiro add --supersedes {id}`, or remove it with `tiro forget {id}`"

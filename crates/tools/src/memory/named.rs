@@ -1,13 +1,17 @@
 //! Finds the session, memory or commit that a text names. A session is named by its name, an alias, the beginning of the
 //! name, or the title.
 
+use std::sync::Arc;
+
 use tiro_base::error::{Error, Result, quoted};
 use tiro_base::humanize;
-use tiro_base::scope::{SessionId, Sessions};
+use tiro_base::memory::{Memory, MemoryId};
+use tiro_base::scope::{Scope, SessionId, Sessions};
 use tiro_host::caller::Caller;
 use tiro_host::engine::Engine;
 use tiro_host::project::OpenProject;
 use tiro_intake::session_id;
+use tiro_store::ReadStore;
 
 /// The maximum number of sessions that the error lists if a text names several.
 const MOST_NAMED: usize = 6;
@@ -40,12 +44,9 @@ pub async fn all(project: &OpenProject, argument: &str, texts: &[String]) -> Res
     let mut named = Vec::with_capacity(texts.len());
     for text in texts {
         let matching = sessions(project, text).await?;
-        named.push(match matching.whole() {
-            Some(whole) => whole.clone(),
-            None => match matching.only()? {
-                Some(only) => only.clone(),
-                None => session_id(&project.redactor, argument, text)?,
-            },
+        named.push(match matching.one()? {
+            Some(one) => one.clone(),
+            None => session_id(&project.redactor, argument, text)?,
         });
     }
     Ok(Sessions::Only(named))
@@ -68,8 +69,7 @@ pub async fn in_full(engine: &Engine, caller: &Caller, text: &str) -> Result<Str
             return Ok(text.to_owned());
         }
         let matching = sessions(&project, name).await?;
-        let session = if matching.whole().is_some() { None } else { matching.only()? };
-        return Ok(session.map_or(text.to_owned(), |session| format!("{session}#{number}")));
+        return Ok(matching.one()?.map_or(text.to_owned(), |session| format!("{session}#{number}")));
     }
     if is_beginning(text) {
         let owners = &engine.installation().await?.registry;
@@ -107,8 +107,7 @@ pub async fn all_in_full(engine: &Engine, caller: &Caller, texts: &[String]) -> 
 /// Errors with [`BadInput`](tiro_base::error::Kind::BadInput) if several sessions match.
 pub async fn session(engine: &Engine, caller: &Caller, text: &str) -> Result<String> {
     let matching = sessions(&*caller.project(engine).await?, text).await?;
-    let found = if let Some(whole) = matching.whole() { Some(whole) } else { matching.only()? };
-    Ok(found.map_or(text.to_owned(), ToString::to_string))
+    Ok(matching.one()?.map_or(text.to_owned(), ToString::to_string))
 }
 
 /// Does as [`session`] if there is a text.
@@ -132,6 +131,21 @@ pub async fn sessions_in_full(engine: &Engine, caller: &Caller, texts: &[String]
     Ok(all)
 }
 
+/// A memory, with its store and scope.
+pub type Stored = (Arc<dyn ReadStore>, Scope, Memory);
+
+/// Returns the memory with the id `id`: of the project, or else of the owner. Returns `None` if neither has it.
+pub async fn memory(engine: &Engine, project: &OpenProject, id: &MemoryId) -> Result<Option<Stored>> {
+    let owners = &engine.installation().await?.registry;
+    let owners = (Arc::clone(owners.memories()) as Arc<dyn ReadStore>, owners.scope().clone());
+    for (store, scope) in [(Arc::clone(&project.store), project.scope.clone()), owners] {
+        if let Some(memory) = store.memory(&scope, id).await? {
+            return Ok(Some((store, scope, memory)));
+        }
+    }
+    Ok(None)
+}
+
 /// Returns whether `text` can be the beginning of the id of a memory, but not the whole id.
 fn is_beginning(text: &str) -> bool {
     (4..14).contains(&text.len())
@@ -143,6 +157,14 @@ impl Named {
     /// Returns the session whose whole name is the text.
     pub fn whole(&self) -> Option<&SessionId> {
         self.matching.first().filter(|session| session.as_str() == self.name)
+    }
+
+    /// Returns the session whose whole name is the text, or else the only one that the text names. Returns `None` if the
+    /// text names none.
+    ///
+    /// Errors as [`Named::only`] does.
+    pub fn one(&self) -> Result<Option<&SessionId>> {
+        if let Some(whole) = self.whole() { Ok(Some(whole)) } else { self.only() }
     }
 
     /// Returns whether the text names no session.

@@ -11,7 +11,7 @@ use self::page::{Page, fit};
 use crate::common;
 use crate::common::schema::one_of;
 use crate::memory::beside::linked;
-use crate::memory::named;
+use crate::memory::named::{self, Stored};
 use tiro_base::error::{Error, Kind, Result, quoted};
 use tiro_base::memory::{Memory, MemoryId, MemoryKey};
 use tiro_base::scope::Scope;
@@ -125,9 +125,6 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     Ok(tokio::task::spawn_blocking(move || fit(page)).await.expect("fitting does not panic"))
 }
 
-/// A memory, with its store and scope.
-type Stored = (Arc<dyn ReadStore>, Scope, Memory);
-
 /// Returns the memory that `text` names, and whether it stands for a session, which is shown as a summary or as its
 /// messages. As in `tiro show`, a session with exactly that name takes precedence, then an id, then a session that has
 /// `text` as an alias or as a part of its name or title.
@@ -224,18 +221,10 @@ async fn commit_named(engine: &Engine, caller: &Caller, text: &str) -> Result<Op
 /// store. Errors with [`NotFound`](tiro_base::error::Kind::NotFound) if neither contains the memory.
 async fn find(engine: &Engine, caller: &Caller, id: &MemoryId) -> Result<Stored> {
     let project = caller.project(engine).await?;
-    if let Some(memory) = project.store.memory(&project.scope, id).await? {
-        return Ok(stored(&project, memory));
-    }
-    let owners = &engine.installation().await?.registry;
-    match owners.memories().memory(owners.scope(), id).await? {
-        Some(memory) => {
-            let store = Arc::clone(owners.memories()) as Arc<dyn ReadStore>;
-            Ok((store, owners.scope().clone(), memory))
-        }
-        None => Err(Error::not_found(format!("no memory is called `{id}`"))
-            .hint("search results show ids; a forgotten memory can't be opened")),
-    }
+    named::memory(engine, &project, id).await?.ok_or_else(|| {
+        Error::not_found(format!("no memory is called `{id}`"))
+            .hint("search results show ids; a forgotten memory can't be opened")
+    })
 }
 
 /// Reads a cursor, which is a byte offset at the boundary of a character.

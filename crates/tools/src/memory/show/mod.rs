@@ -8,8 +8,6 @@ mod brief;
 mod conversation;
 pub mod page;
 
-use std::sync::Arc;
-
 use serde::Serialize;
 
 use self::brief::{briefs, escaped};
@@ -20,14 +18,14 @@ use crate::memory::named;
 
 use tiro_base::error::{self, Error, Result, quoted};
 use tiro_base::filter::Filter;
-use tiro_base::memory::{Kind, Memory, MemoryId};
-use tiro_base::scope::{Scope, SessionId};
+use tiro_base::memory::{Kind, MemoryId};
+use tiro_base::scope::SessionId;
 use tiro_host::caller::{Caller, WritingCaller};
 use tiro_host::engine::Engine;
 use tiro_host::project::OpenProject;
 use tiro_host::summaries::levels::{self, Depth};
 use tiro_recall::retrieve::query;
-use tiro_store::{ReadStore, ReplacementQuery};
+use tiro_store::ReplacementQuery;
 
 pub use self::brief::Brief;
 pub use self::brief::line;
@@ -208,7 +206,9 @@ async fn opened(
         refers_to: Vec::new(),
         referred_to_by: Vec::new(),
     };
-    let Some((store, scope, memory)) = find(engine, project, &opened.detail.id).await? else {
+    let Some((store, scope, memory)) =
+        named::memory(engine, project, &MemoryId::read("id", &opened.detail.id)?).await?
+    else {
         // A summary is not a memory, so it has no further properties.
         return Ok(Output::Memory(Box::new(opened)));
     };
@@ -229,23 +229,6 @@ async fn opened(
     (opened.topic, opened.number) = (shown(memory.topic), memory.ordinal);
     (opened.important, opened.is_owners) = (memory.marked, scope.project != project.scope.project);
     Ok(Output::Memory(Box::new(opened)))
-}
-
-/// Returns the memory with the id `id`, its store and its scope. Returns `None` if no memory has this id.
-async fn find(
-    engine: &Engine,
-    project: &OpenProject,
-    id: &str,
-) -> Result<Option<(Arc<dyn ReadStore>, Scope, Memory)>> {
-    let id = MemoryId::read("id", id)?;
-    let owners = &engine.installation().await?.registry;
-    let owners = (Arc::clone(owners.memories()) as Arc<dyn ReadStore>, owners.scope().clone());
-    for (store, scope) in [(Arc::clone(&project.store), project.scope.clone()), owners] {
-        if let Some(memory) = store.memory(&scope, &id).await? {
-            return Ok(Some((store, scope, memory)));
-        }
-    }
-    Ok(None)
 }
 
 #[cfg(test)]
