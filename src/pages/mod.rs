@@ -33,6 +33,7 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use tokio::net::TcpListener;
+use tokio::task::JoinSet;
 
 use self::guard::{Admitted, Guard, Refused};
 use self::layout::View;
@@ -227,7 +228,7 @@ async fn admit(
             match (admitted, assets::at(request.uri().path())) {
                 (Admitted::First, _) => first(&pages.guard, request.uri().path(), query.as_deref()),
                 (_, Some(asset)) => file(asset),
-                (_, None) => next.run(request).await,
+                (_, None) => answer(next.run(request)).await,
             }
         }
     };
@@ -237,6 +238,19 @@ async fn admit(
     }
     headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     response
+}
+
+/// Returns the answer of a view, or a page that says that the view panicked. A view whose reader went away is ended.
+async fn answer(view: impl Future<Output = Response> + Send + 'static) -> Response {
+    let mut task = JoinSet::new();
+    task.spawn(view);
+    match task.join_next().await {
+        Some(Ok(answer)) => answer,
+        _ => {
+            let why = "This view panicked, which is a bug in Tiro. The terminal says where. Nothing else is affected.";
+            html(StatusCode::INTERNAL_SERVER_ERROR, layout::bare("That did not work", why).into_string())
+        }
+    }
 }
 
 /// Returns whether the connection is of another user of this machine, as far as the system tells.

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use axum::response::IntoResponse;
 use proptest::prelude::*;
 
 use super::layout::{self, View};
@@ -231,4 +232,19 @@ fn a_page_that_is_broken_is_found() {
     ] {
         assert!(check(&page(body)).is_err(), "{body}");
     }
+}
+
+/// A view that panicked used to end the connection, and the browser said that the site is down.
+#[tokio::test]
+async fn a_panic_of_a_view_is_a_page() {
+    let answer = super::answer(async { panic!("a bug") }).await;
+    assert_eq!(answer.status(), 500);
+    let bytes = axum::body::to_bytes(answer.into_body(), 1 << 20).await.unwrap();
+    let text = String::from_utf8(bytes.to_vec()).unwrap();
+    assert!(text.contains("This view panicked"), "{text}");
+    check(&text).unwrap();
+    assert_eq!(
+        super::answer(async { axum::http::StatusCode::NO_CONTENT.into_response() }).await.status(),
+        204
+    );
 }

@@ -54,6 +54,8 @@ fn memories_are_listed_by_kind_tag_session_and_day() {
     assert!(shown.stdout.contains(&tagged) && shown.stdout.contains("[harbour]"), "{shown:?}");
     let none = home.run(&repo.path, &["list", "--kind", "commit"]);
     assert!(none.is_ok && none.stdout.contains("Nothing to list."), "{none:?}");
+    let wrong = home.run(&repo.path, &["list", "--day", "lastweek"]);
+    assert!(!wrong.is_ok && wrong.stderr.contains("--day") && !wrong.stderr.contains("since"), "{wrong:?}");
 }
 
 /// Memories that were imported together often have the same time.
@@ -154,6 +156,7 @@ fn an_edited_memory_supersedes_the_one_before() {
     let shown = home.json(&repo.path, &["show", new]);
     let kept = ["kind", "topic", "important"].map(|name| shown[name].clone());
     assert_eq!(kept, [json!("decision"), json!("harbour"), json!(true)], "{shown}");
+    assert_eq!(shown["supersedes"][0]["id"], json!(old), "{shown}");
     let found = home.json(&repo.path, &["search", "when does the lantern go out"]);
     assert_eq!(found["hits"][0]["id"], json!(new), "{found}");
 

@@ -258,6 +258,12 @@ async fn replaced(fixture: &Fixture, ids: &[&MemoryId]) -> Vec<String> {
     texts
 }
 
+/// Returns the texts of the memories that `id` replaced.
+async fn earlier(fixture: &Fixture, id: &MemoryId) -> Vec<String> {
+    let key = fixture.key(id).await;
+    fixture.texts(fixture.store.supersedes(&fixture.scope, key).await.answered()).await
+}
+
 pub async fn a_superseded_memory_names_the_one_that_holds(fixture: Fixture) {
     let (old, other) = (fixture.put(note("maple")).await, fixture.put(note("larch")).await);
     let new = fixture.put(instead("willow", &[&old])).await;
@@ -287,8 +293,10 @@ pub async fn a_chain_of_successors_leads_to_the_last_living_one(fixture: Fixture
     let b = fixture.put(instead("willow", &[&a])).await;
     let c = fixture.put(instead("larch", &[&b])).await;
     assert_eq!(replaced(&fixture, &[&a, &b, &c]).await, ["larch", "larch", "-"]);
+    assert_eq!(earlier(&fixture, &c).await, ["maple", "willow"]);
     fixture.forget(&[&b], "f1").await;
     assert_eq!(replaced(&fixture, &[&a]).await, ["larch"]);
+    assert_eq!(earlier(&fixture, &c).await, ["maple"]);
     fixture.store.purge(&fixture.scope, "f1", 7).await.answered();
     assert_eq!(replaced(&fixture, &[&a]).await, ["larch"]);
     fixture.forget(&[&c], "f2").await;

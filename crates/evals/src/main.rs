@@ -57,6 +57,7 @@ mod tokens;
 mod trees;
 mod updates;
 mod vectors;
+mod views;
 mod week;
 mod words;
 

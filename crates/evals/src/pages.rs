@@ -2,9 +2,10 @@
 //!
 //! Two stores get the same kind of messages and stashed segments, the large store ten times as many. The figures are
 //! the medians of the times of the first page of sessions, of the stash's list and of `tiro stats`, and their ratios.
-//! Nothing is embedded. The time to save is a figure too, because the counts that pages read are kept by writes.
+//! Nothing is embedded. The time to save is a figure too, because the counts that pages read are kept by writes. The
+//! views of `tiro open` are measured on the large store ([`views`](crate::views)).
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, Result};
@@ -14,6 +15,7 @@ use crate::calls;
 use crate::client::{Era, Place, Tiro};
 use crate::corpus::Corpus;
 use crate::stats::{Goal, Report, median};
+use crate::views;
 
 /// What to measure.
 #[derive(clap::Args, Debug)]
@@ -27,10 +29,16 @@ pub struct Args {
     /// How often each page is read
     #[arg(long, default_value_t = 30)]
     rounds: usize,
+    /// The folder of node modules with playwright-core, to measure in Chromium when the views are painted
+    #[arg(long, value_name = "FOLDER")]
+    browser: Option<PathBuf>,
 }
 
 /// How much longer a page may take in the large store.
 const RATIO: f64 = 1.5;
+
+/// The seed of the texts.
+const SEED: u64 = 20_260_101;
 
 /// How many topics the stash has.
 const TOPICS: usize = 10;
@@ -50,6 +58,10 @@ pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
         report.add(format!("{name}, {} messages, p50", args.docs), *large, "ms");
         report.aim(format!("{name}, times longer"), large / small, "×", Goal::AtMost(RATIO));
     }
+    let (place, corpus) = (Place::create(&root.path().join("large"))?, Corpus::new(SEED));
+    let decision = views::fill(&place, tiro, &corpus, args.docs)?;
+    let counts = (args.docs, args.rounds);
+    views::measure(&place, tiro, &corpus, &decision, counts, args.browser.as_deref(), &mut report)?;
     Ok(report)
 }
 
@@ -63,7 +75,8 @@ fn times(
 ) -> Result<Vec<(&'static str, f64)>> {
     let (docs, stashed) = (args.docs / part, args.stashed / part);
     let place = Place::create(root)?;
-    let corpus = Corpus::new(20_260_101);
+    calls::git(&place.project, &["init", "--quiet"])?;
+    let corpus = Corpus::new(SEED);
     let mut server = tiro.serve(&place, Era::Session)?;
     let began = Instant::now();
     for start in (0..docs).step_by(1000) {

@@ -249,6 +249,15 @@ impl MemoryStore {
         })
     }
 
+    /// Does as [`ReadMemories::supersedes`](tiro_store::ReadMemories::supersedes).
+    pub(crate) async fn supersedes(&self, scope: &Scope, memory: MemoryKey) -> Result<Vec<MemoryKey>> {
+        self.read(scope, |state| {
+            let view = state.living(scope);
+            let earlier = view.all().map(|(key, _)| key).filter(|key| state.later(*key).contains(&memory));
+            Ok(earlier.collect())
+        })
+    }
+
     /// Does as [`ReadForgotten::is_purged`](tiro_store::ReadForgotten::is_purged).
     pub(crate) async fn is_purged(&self, scope: &Scope, id: &MemoryId) -> Result<bool> {
         self.read(scope, |state| Ok(state.purged.contains(&(scope.tenant.clone(), id.clone()))))

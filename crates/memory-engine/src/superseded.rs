@@ -115,7 +115,7 @@ impl State {
     }
 
     /// Returns the memories that replaced `memory`, directly or through others.
-    fn later(&self, memory: MemoryKey) -> BTreeSet<MemoryKey> {
+    pub fn later(&self, memory: MemoryKey) -> BTreeSet<MemoryKey> {
         let (mut later, mut rest) = (BTreeSet::new(), vec![memory]);
         while let Some(key) = rest.pop() {
             for newer in self.memories.get(&key).into_iter().flat_map(|memory| &memory.newer) {

@@ -45,6 +45,24 @@ impl SqliteStore {
         })
         .await
     }
+
+    pub(crate) async fn supersedes(&self, scope: &Scope, memory: MemoryKey) -> error::Result<Vec<MemoryKey>> {
+        self.read(scope, move |_, connection, scope| {
+            let conditions = Conditions::of_scope(connection, scope)?;
+            let sql = format!(
+                "WITH RECURSIVE earlier (seq) AS (
+                     SELECT memory FROM superseded WHERE newer = ?
+                     UNION SELECT s.memory FROM earlier e JOIN superseded s ON s.newer = e.seq)
+                 SELECT m.seq FROM earlier e CROSS JOIN memories m ON m.seq = e.seq WHERE {} ORDER BY m.seq",
+                conditions.sql
+            );
+            let values = std::iter::once(Value::from(memory.in_store())).chain(conditions.values);
+            let mut statement = connection.prepare_cached(&sql)?;
+            let rows = statement.query_map(params_from_iter(values), |row| memory_key(row, 0))?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+        .await
+    }
 }
 
 /// Returns those of `keys` that a later living memory of the scope replaced, in the order of `keys`.

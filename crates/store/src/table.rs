@@ -22,6 +22,7 @@ macro_rules! methods {
                 beside(keys: Vec<MemoryKey>, before: Option<Before>) -> (Vec<Memory>, Vec<Memory>);
                 references(memory: MemoryKey) -> Vec<MemoryKey>;
                 refers_to(memory: MemoryKey) -> Vec<MemoryKey>;
+                supersedes(memory: MemoryKey) -> Vec<MemoryKey>;
             }
             WriteMemories {
                 save_reporting(memories: Vec<PreparedMemory>, now: Millis, on_batch: &mut (dyn FnMut(usize) + Send)) -> Receipt;

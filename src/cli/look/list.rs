@@ -6,6 +6,7 @@ use crate::cli::print::Out;
 use crate::cli::terminal::{Page, Screen, Span, Style};
 use tiro_base::error::{Result, partial};
 use tiro_base::memory::Millis;
+use tiro_base::times;
 use tiro_host::caller::Caller;
 use tiro_host::engine::Engine;
 use tiro_tools::common::short_sha;
@@ -48,6 +49,9 @@ pub struct Args {
 
 /// Reads a page of memories and prints them.
 pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Result<ExitCode> {
+    if let Some(day) = args.day.as_deref() {
+        times::range(("day", Some(day)), ("day", Some(day)), engine.now())?;
+    }
     let args = list_memories::Args {
         kinds: args.kind,
         sessions: args.session,

@@ -114,6 +114,7 @@ fn memory(opened: &Opened, screen: Screen, now: Millis) -> Page {
     }
     neighbours(&mut page, detail);
     links(&mut page, &detail.linked);
+    list(&mut page, "replaced", &opened.supersedes);
     list(&mut page, "refers to", &opened.refers_to);
     list(&mut page, "referred to by", &opened.referred_to_by);
     if !detail.notices.is_empty() {

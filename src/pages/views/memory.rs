@@ -89,6 +89,7 @@ fn page(opened: &Opened, stored: Option<&str>, request: &Request) -> Markup {
         }
         (changes(opened, stored, request))
         (links(&detail.linked))
+        (briefs("Earlier versions", &opened.supersedes))
         (briefs("It refers to", &opened.refers_to))
         (briefs("What refers to it", &opened.referred_to_by))
         @if !detail.neighbours.is_empty() {

@@ -163,6 +163,7 @@ const SILENT: &[&str] = &[
     "replaced_commits",
     "stand_ins",
     "superseded",
+    "supersedes",
 ];
 
 pub async fn what_is_private_is_read_by_its_author_only(mut fixture: Fixture) {

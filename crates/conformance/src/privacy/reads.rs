@@ -73,6 +73,7 @@ async fn of_memories(fixture: &Fixture, scope: &Scope, asked: &Asked, reads: &mu
     add!(reads, store.beside(scope, keys.clone(), Some(before)));
     add!(reads, store.references(scope, asked.key));
     add!(reads, store.refers_to(scope, asked.key));
+    add!(reads, store.supersedes(scope, asked.key));
     add!(reads, store.pending(scope));
     add!(reads, store.pending_chunks(scope, None, 100));
     add!(reads, store.derived_without_chunk(scope, 100));

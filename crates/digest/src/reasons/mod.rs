@@ -102,19 +102,27 @@ pub fn in_conversation(messages: &[Said<'_>], words: &BTreeSet<String>) -> Vec<Q
         if accepts(text) || confirms(text) {
             let proposed = proposal(messages, request, words);
             if let Some(proposed) = proposed {
-                quotes = vec![proposed];
+                quotes.retain(|kept: &Quote| shared(&kept.text, words) > 0);
+                quotes.insert(0, proposed);
                 break;
             }
         }
-        let asked = best(&own_words(text), words).map(|asked| (asked.range.clone(), as_written(text, asked)));
+        let own: Vec<Sentence> = own_words(text).into_iter().map(|own| as_written(text, own)).collect();
+        let asked = best(&own, words).map(|asked| (asked.range.clone(), asked.text.clone()));
         if let Some((range, text)) = asked.or_else(|| beginning(text)) {
-            let says_little = stems(&text).len() < FEW_STEMS_ALONE && shared(&text, words) == 0;
-            // "Carry on with the next steps" says nothing without the request before it.
-            let says = |quotes: &[Quote]| quotes.first().map_or(0, |quote| stems(&quote.text).len());
-            if !says_little || stems(&text).len() > says(&quotes) {
-                quotes = vec![Quote { part: Part::Asked, message: request, range, text }];
+            let is_short = |text: &str| stems(text).len() < FEW_STEMS_ALONE;
+            let is_about = |text: &str| shared(text, words) > 0;
+            let (ends, says_little) = (!is_short(&text), is_short(&text) && !is_about(&text));
+            let asked = Quote { part: Part::Asked, message: request, range, text };
+            match quotes.first().map(|kept| (is_about(&kept.text), stems(&kept.text).len())) {
+                // "Write the docs for it, too" is about the lines, but only the request before it says what "it" is.
+                Some((true, _)) if ends => quotes.insert(0, asked),
+                Some((true, _)) => {}
+                // "Carry on with the next steps" says nothing without the request before it.
+                Some((false, says)) if says_little && stems(&asked.text).len() <= says => {}
+                _ => quotes = vec![asked],
             }
-            if !says_little {
+            if ends {
                 break;
             }
         }
@@ -166,14 +174,14 @@ fn best<'s>(own: &'s [Sentence], words: &BTreeSet<String>) -> Option<&'s Sentenc
 
 /// Returns a sentence as its message has it. Own words may name the first error of a log after a sentence, which nobody
 /// said.
-fn as_written(message: &str, sentence: &Sentence) -> String {
+fn as_written(message: &str, sentence: Sentence) -> Sentence {
     let written = message.get(sentence.range.clone()).unwrap_or_default();
     let written = written.split_whitespace().collect::<Vec<_>>().join(" ");
     let head = written.trim_end_matches(['.', ':', ' ']);
     let has_error = !head.is_empty() && sentence.text.len() > written.len();
     match sentence.text.strip_prefix(head).is_some_and(|rest| has_error && rest.starts_with(": ")) {
-        true => written,
-        false => sentence.text.clone(),
+        true => Sentence { text: written, ..sentence },
+        false => sentence,
     }
 }
 
@@ -276,6 +284,13 @@ mod tests {
         let next = [messages[0], (ASSISTANT, "Done."), (USER, "carry on with the steps")];
         assert_eq!(found(&next, lines)[0].2, "The upload fails on a slow network.");
         assert_eq!(found(&next[1..], lines)[0].2, "carry on with the steps");
+        let asked = [
+            (USER, "Add a footer component with a column for each group of links."),
+            (ASSISTANT, "Done."),
+            (USER, "write the docs for it too"),
+        ];
+        let said: Vec<String> = found(&asked, "docs").into_iter().map(|(.., text)| text).collect();
+        assert_eq!(said, [asked[0].1, asked[2].1]);
         let long = "raise the number of retries and then do this and that ".repeat(12);
         let [(Part::Asked, 0, text)] = &found(&[(USER, &long)], lines)[..] else { panic!() };
         assert!(text.len() <= LONGEST_BEGINNING + 4 && text.ends_with(" …"), "{text}");
@@ -292,6 +307,14 @@ mod tests {
         assert_eq!(
             found(&[(USER, request)], "upload()")[0].2,
             "Please rename upload to send everywhere in the client."
+        );
+        let request =
+            "@src/routes/docs.$.tsx:93 factor this out into the upload components and change useLocation";
+        assert_eq!(found(&[(USER, request)], "upload()")[0].2, request);
+        let request = "We are going to create a component for uploads\n\nIt should:\n\n- @src/upload.$.tsx adapt the styles (h1, h2) of uploads\n- need no other changes";
+        assert_eq!(
+            found(&[(USER, request)], "const styles = create();")[0].2,
+            "It should: @src/upload.$.tsx adapt the styles (h1, h2) of uploads; need no other changes"
         );
     }
 

@@ -85,6 +85,10 @@ pub trait ReadMemories: Send + Sync {
 
     /// Returns the living memories of the scope that `memory` refers to, ordered by key.
     async fn refers_to(&self, scope: &Scope, memory: MemoryKey) -> Result<Vec<MemoryKey>>;
+
+    /// Returns the living memories of the scope that `memory` replaced because a caller asked for it, directly or through
+    /// others, ordered by key.
+    async fn supersedes(&self, scope: &Scope, memory: MemoryKey) -> Result<Vec<MemoryKey>>;
 }
 
 /// Stores memories.

@@ -78,8 +78,9 @@ const BEGINNINGS: [&str; 73] = [
     "you're welcome",
 ];
 
-/// What Cursor writes in the user's name after "Implement the plan as specified".
-const OF_CLIENT: [&str; 7] = [
+/// What Cursor writes in the user's name, mostly when the user starts to carry out a plan.
+const OF_CLIENT: [&str; 8] = [
+    "implement the plan as specified",
     "user provided an image",
     "do not edit the plan file itself",
     "to-do's from the plan have already been created",

@@ -90,7 +90,7 @@ pub(super) fn is_prompt(line: &str) -> bool {
 
 /// Returns whether a line looks like code, a row of a table, or a program's output.
 pub(super) fn is_code(line: &str) -> bool {
-    let body = line.trim();
+    let body = without_mentions(line.trim());
     let all = body.chars().count();
     if all <= 3 || body.chars().any(is_spaceless) {
         return false;
@@ -106,6 +106,18 @@ pub(super) fn is_code(line: &str) -> bool {
         || is_log(body)
         || is_result(body)
         || is_statement(body)
+}
+
+/// Returns a line without the files with which it begins, as a person names them to an agent: `@src/a.ts:12-20 split this`.
+fn without_mentions(body: &str) -> &str {
+    let Some((first, rest)) = body.split_once(' ') else { return body };
+    let is_lines = |lines: &str| lines.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+    let (path, lines) = first.split_once(':').unwrap_or((first, ""));
+    let is_file = path.starts_with('@') && path.contains(['/', '.']) && !path.contains(['(', '=', '"', '\'']);
+    match is_file && is_lines(lines) && rest.contains(' ') {
+        true => without_mentions(rest.trim_start()),
+        false => body,
+    }
 }
 
 /// Returns whether a line is a result of a test run, such as `✓ parses a date [2.10ms]` or `Tasks:    3 total`, or an

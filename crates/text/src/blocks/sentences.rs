@@ -143,6 +143,10 @@ fn divide(text: &str) -> Vec<Range<usize>> {
         let end = start + piece.len();
         match found.last_mut() {
             Some(open) if is_abbreviated(text[open.clone()].trim_end()) => open.end = end,
+            // A name of a file, such as `docs.$.tsx` or `docs.[page].tsx`.
+            Some(open) if text[open.clone()].ends_with('.') && piece.starts_with(['$', '[', '{']) => {
+                open.end = end
+            }
             Some(open) if ends_quoted(text[open.clone()].trim_end()) && goes_on(piece) => open.end = end,
             _ => found.push(start..end),
         }

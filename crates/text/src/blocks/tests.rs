@@ -101,6 +101,10 @@ fn sentences_in_many_languages() {
         ("1. Install it.\n2. Run it.", &["Install it.", "Run it."]),
         ("He said \"Stop!\" Then left.", &["He said \"Stop!\"", "Then left."]),
         ("What?! Really...", &["What?!", "Really..."]),
+        (
+            "Look at docs.$.tsx and docs.[page].tsx. Then go on.",
+            &["Look at docs.$.tsx and docs.[page].tsx.", "Then go on."],
+        ),
         ("See v1.2.3 of foo.rs. It works.", &["See v1.2.3 of foo.rs.", "It works."]),
         ("今日は雨です。明日は？「晴れ。」", &["今日は雨です。", "明日は？", "「晴れ。」"]),
         ("我们决定用SQLite。原因是简单！", &["我们决定用SQLite。", "原因是简单！"]),
@@ -166,6 +170,8 @@ fn code_and_output_are_told_from_prose() {
         "[cloud] specstory-sync:dev: 11:56:19 AM [vite] re-optimizing dependencies",
         "/usr/bin/tar xz --warning=no-unknown-keyword --overwrite -C /home/runner/work",
         "persist-credentials: true\nclean: true\nfetch-depth: 1",
+        "@app.route(\"/a\") # the list of all",
+        "@media (max-width: 600px) {",
     ] {
         assert_eq!(
             read(line).iter().filter(|(kind, _)| *kind != Kind::Code && *kind != Kind::Table).count(),
@@ -178,6 +184,8 @@ fn code_and_output_are_told_from_prose() {
         "let us go on",
         "if it fails, tell me",
         "return to it later: it matters",
+        "@src/routes/docs.tsx:93 factor this out (and the rest)",
+        "@src/a.ts @src/b.ts:12-20 are = to each other",
     ] {
         assert_eq!(read(line), [(Kind::Prose, line.to_owned())]);
     }
@@ -192,6 +200,7 @@ fn boilerplate_says_nothing_of_its_own() {
         "Let me know if it fails.",
         "Yes.",
         "Great, thanks!",
+        "Implement the plan as specified, it is attached for your reference.",
         "To-do's from the plan have already been created.",
         "Mark them as in_progress as you work, starting with the first one.",
     ] {

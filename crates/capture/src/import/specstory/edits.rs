@@ -30,6 +30,18 @@ const TEXTS: [(&str, bool); 5] = [
     ("- old_string:", false),
 ];
 
+/// The character references of exports. An ampersand comes last, so that nothing is replaced twice.
+const REFERENCES: [(&str, &str); 8] = [
+    ("&lt;", "<"),
+    ("&gt;", ">"),
+    ("&quot;", "\""),
+    ("&#34;", "\""),
+    ("&#39;", "'"),
+    ("&#x27;", "'"),
+    ("&#96;", "`"),
+    ("&amp;", "&"),
+];
+
 /// What the tool answers about a file that it changed.
 const UPDATED: (&str, [&str; 3]) = ("The file ", [" has been updated", " has been created", " was written"]);
 
@@ -55,10 +67,13 @@ pub(super) fn written(call: &str) -> Vec<WrittenFile> {
                 Form::Text(is_new) => Some((*is_new, line)),
                 Form::Other => None,
             };
-            let hash = changed.and_then(|(is_new, line)| line_hash(is_new, &line.replace("&#96;", "`")));
+            let Some((is_new, line)) = changed else { continue };
+            // The file may have the reference itself, which only some versions escaped once more.
+            let hashes = [Some(line.to_owned()), unescaped(line)].into_iter().flatten();
+            let hashes = hashes.filter_map(|line| line_hash(is_new, &line));
             match files.last_mut() {
-                Some((_, lines)) => lines.extend(hash),
-                None => early.extend(hash),
+                Some((_, lines)) => lines.extend(hashes),
+                None => early.extend(hashes),
             }
             continue;
         }
@@ -86,6 +101,14 @@ pub(super) fn written(call: &str) -> Vec<WrittenFile> {
         lines: lines.into_iter().take(MOST_LINES).collect(),
     };
     files.into_iter().map(written).collect()
+}
+
+/// Returns a text of a call without the character references that exports have for characters of Markdown and HTML; `None`
+/// if it has none.
+pub(super) fn unescaped(text: &str) -> Option<String> {
+    text.contains('&').then(|| {
+        REFERENCES.iter().fold(text.to_owned(), |text, (escaped, plain)| text.replace(escaped, plain))
+    })
 }
 
 /// What a fenced block has.
@@ -170,7 +193,12 @@ mod tests {
         let cursor = "<summary>Tool use: **search_replace** • Edit file: /w/a.py</summary>\n\n**Chunk 1**\n\n```diff\n\
             @@ -4,10 +4,11 @@\n  import subprocess\n+ import time&#96;s\n- from typing import List\n```\n\n**Chunk 2**\n```diff\n\
             + another_line\n```\n";
-        let lines = [(true, "import time`s"), (false, "from typing import List"), (true, "another_line")];
+        let lines = [
+            (true, "import time`s"),
+            (true, "import time&#96;s"),
+            (false, "from typing import List"),
+            (true, "another_line"),
+        ];
         assert_eq!(written(cursor), [WrittenFile { path: "/w/a.py".into(), lines: hashes(&lines) }]);
         let copilot = "**Input:**\n\n- content:\n\n```\nnew_line_one\n```\n- filePath: `/w/b.ex`\n- newString:\n\n```\nnew_line_two\n```\n\n- oldString:\n\n\
             ```\nold_line_one\n```\n- explanation: `x`\n";
@@ -187,6 +215,12 @@ mod tests {
         );
         let claude = "```text\nThe file /w/c.go has been updated successfully.\n```";
         assert_eq!(written(claude), [WrittenFile { path: "/w/c.go".into(), lines: Vec::new() }]);
+        let escaped = "Edit file: a.tsx\n```diff\n+ const a = &lt;p title=&quot;x&quot;&gt;it&#x27;s&lt;/p&gt; &amp;&amp; b\n```";
+        let lines = [
+            "const a = &lt;p title=&quot;x&quot;&gt;it&#x27;s&lt;/p&gt; &amp;&amp; b",
+            "const a = <p title=\"x\">it's</p> && b",
+        ];
+        assert_eq!(written(escaped)[0].lines, hashes(&lines.map(|line| (true, line))));
         assert_eq!(written("nothing\n```diff\n+ unnamed_line\n```"), []);
     }
 

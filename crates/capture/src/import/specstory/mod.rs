@@ -181,8 +181,10 @@ fn message(role: Role, time: Option<Millis>, body: &str, into: &mut Session) {
             (None, Some(answered)) => answered,
             (None, None) => gist::excerpt(output.trim(), gist::EXCERPT),
         };
+        let plan = plan.map(|plan| edits::unescaped(&plan).unwrap_or(plan));
         plan.into_iter().for_each(|plan| add(Role::Assistant, None, plan, Work::default()));
-        add(Role::Tool, name, format!("{summary}\n{output}"), work(call));
+        let shown = format!("{summary}\n{output}");
+        add(Role::Tool, name, edits::unescaped(&shown).unwrap_or(shown), work(call));
         rest = after;
     }
     match role {
@@ -390,7 +392,7 @@ mod tests {
         };
         let asked = r#"{"questions": [{"id": "q", "prompt": "Which crane?", "options": [{"id": "b", "label": "Blue"}]}]}"#;
         let chosen = r#"{"answers": [{"freeformText": "", "questionId": "q", "selectedOptionIds": ["b"]}]}"#;
-        let plan = r##"{"name": "Cranes", "overview": "All become blue.", "plan": "# Blue cranes\n\n## Steps\n\n1. Paint them."}"##;
+        let plan = r##"{"name": "Cranes", "overview": "All &#96;cranes&#96; become blue.", "plan": "# Blue cranes\n\n## Steps\n\n1. Paint them."}"##;
         let text = format!(
             "_**User**_\n\nPaint\n\n---\n\n_**Agent (default)**_\n\n{}{}",
             call("ask_question", asked, chosen),
@@ -401,7 +403,7 @@ mod tests {
         let expected = [
             "User: Paint",
             "Tool: ask_question\nUser has answered your questions: \"Which crane?\"=\"Blue\".",
-            "Assistant: # Blue cranes\n\nAll become blue.\n\n## Steps\n\n1. Paint them.",
+            "Assistant: # Blue cranes\n\nAll `cranes` become blue.\n\n## Steps\n\n1. Paint them.",
             "Tool: create_plan",
         ];
         assert_eq!(shown, expected);

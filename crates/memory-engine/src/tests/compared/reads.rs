@@ -51,6 +51,7 @@ impl Side {
             for (what, found) in [
                 ("references", store.references(scope, *key).await),
                 ("refers to", store.refers_to(scope, *key).await),
+                ("supersedes", store.supersedes(scope, *key).await),
             ] {
                 let names = self.names(&found.unwrap_or_default()).await;
                 reads.insert(format!("{what} of {id:?}"), format!("{names:?}"));

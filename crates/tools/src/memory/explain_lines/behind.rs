@@ -17,7 +17,7 @@ use tiro_embed::Encoders;
 use tiro_host::project::OpenProject;
 use tiro_recall::retrieve::rank::{Weights, is_near};
 use tiro_recall::retrieve::{self, query};
-use tiro_store::ReplacementQuery;
+use tiro_store::{ReplacementQuery, WriteRow};
 
 /// How many changes of a file are compared with the lines. Arbitrary: a file that was changed more often has a year of
 /// work in it.
@@ -26,6 +26,9 @@ const MOST_WRITES: usize = 5_000;
 /// How much later than its commit a change of a session that is not linked to the commit may be, in milliseconds. The
 /// time of a commit may be that of its first version.
 const AFTER_COMMIT: Millis = 60 * 60 * 1000;
+
+/// How much older than its commit the original of a copied file may be, in milliseconds. Arbitrary: two days of work.
+const BEFORE_COPY: Millis = 2 * 24 * 60 * 60 * 1000;
 
 /// How many entries of a session are read before the call that wrote the lines. Arbitrary: an agent often makes dozens of
 /// calls after one request.
@@ -57,11 +60,23 @@ pub async fn with_writers(project: &OpenProject, mut groups: Vec<Group>, now: Mi
     let paths: BTreeSet<String> = groups.iter().flat_map(|group| group.paths.clone()).collect();
     let rows = store.writes_of(scope, paths.into_iter().collect(), now, MOST_WRITES).await?;
     let mut divided: Vec<Group> = Vec::new();
+    let mut near: HashMap<Millis, Vec<WriteRow>> = HashMap::new();
     for mut group in groups {
         group.links = group.memory.and_then(|commit| links.get(&commit)).cloned().unwrap_or_default();
         let until = group.commit.as_ref().map_or(now, |commit| commit.time + AFTER_COMMIT);
         group.find_changes(&rows, until);
-        divided.extend(group.by_writer(&rows, until));
+        for mut group in group.by_writer(&rows, until) {
+            if !group.may_be_copied() {
+                divided.push(group);
+                continue;
+            }
+            if !near.contains_key(&until) {
+                near.insert(until, store.file_writes(scope, until - BEFORE_COPY, until).await?);
+            }
+            group.find_originals(&near[&until]);
+            group.find_changes(&near[&until], until);
+            divided.extend(group.by_writer(&near[&until], until));
+        }
     }
     divided.sort_by_key(|group| group.lines.first().map(|line| line.number));
     Ok(divided)

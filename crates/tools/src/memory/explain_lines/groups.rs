@@ -36,12 +36,20 @@ pub struct Line {
 }
 
 /// A tool call that wrote lines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Writer {
     /// The tool call.
     pub memory: MemoryKey,
     /// Its session.
     pub session: SessionKey,
+    /// The file that it wrote.
+    pub path: String,
+}
+
+impl Writer {
+    fn of(row: &WriteRow) -> Writer {
+        Writer { memory: row.memory, session: row.session, path: row.path.clone() }
+    }
 }
 
 /// Lines with one origin and one writer.
@@ -55,12 +63,14 @@ pub struct Group {
     pub commit: Option<OriginCommit>,
     /// The paths that the file had.
     pub paths: BTreeSet<String>,
+    /// The paths of files of which the file may be a copy.
+    pub originals: BTreeSet<String>,
     /// The memory of the commit.
     pub memory: Option<MemoryKey>,
     /// The sessions that led to the commit, each with its confidence, the likeliest first.
     pub links: Vec<(SessionKey, f64)>,
-    /// The calls of these sessions that changed the file in the month before, but of whose lines none or only a sample is
-    /// known; the latest first.
+    /// The calls of these sessions that changed the file in the month before and may have written the lines, although
+    /// their recorded lines are others; the latest first.
     pub changes: Vec<Writer>,
     /// The tool call that wrote the lines.
     pub writer: Option<Writer>,
@@ -100,7 +110,8 @@ impl Group {
     /// wrote the lines again. A line that says too little goes with the line before it. If nothing but its lines links
     /// a session to the commit, it counts only with most of the lines.
     pub fn by_writer(self, rows: &[WriteRow], until: Millis) -> Vec<Group> {
-        let rows: Vec<&WriteRow> = rows.iter().filter(|row| self.paths.contains(&row.path)).collect();
+        let is_it = |row: &&WriteRow| self.paths.contains(&row.path) || self.originals.contains(&row.path);
+        let rows: Vec<&WriteRow> = rows.iter().filter(is_it).collect();
         let common = common(&rows);
         let mut left: HashSet<u32> = self.lines.iter().filter_map(|line| line.hash).collect();
         let all = left.len();
@@ -122,7 +133,7 @@ impl Group {
                     (false, Some(_)) => own.len() >= MOST_LIKELY && own.len() * 2 > all && is_near,
                 };
                 let rank = (is_linked, own.len(), Reverse((row.time, row.memory)));
-                is_enough.then_some((rank, Writer { memory: row.memory, session: row.session }, own))
+                is_enough.then_some((rank, Writer::of(row), own))
             });
             let Some((_, writer, own)) = rated.max_by(|a, b| a.0.cmp(&b.0)) else { break };
             left.retain(|hash| !own.contains(hash));
@@ -131,15 +142,39 @@ impl Group {
         self.divided(&writers)
     }
 
-    /// Finds the calls of linked sessions that changed the file, but of whose lines none or only a sample is known.
+    /// Finds the calls of linked sessions that changed the file, but of whose lines none or only a sample is known. If the
+    /// likeliest session surely led to the commit, all of its calls that changed the file count, because lines are often
+    /// formatted before they are committed.
     pub fn find_changes(&mut self, rows: &[WriteRow], until: Millis) {
+        let sure = self.links.first().filter(|_| self.has_sure_link()).map(|(session, _)| *session);
         let is_it = |row: &&WriteRow| {
             let is_near = (until - HORIZON..=until).contains(&row.time);
             let is_partly_known = row.lines.is_empty() || SAMPLES.contains(&row.lines.len());
-            is_partly_known && is_near && self.paths.contains(&row.path) && self.is_linked(row.session)
+            let may_have_it = is_partly_known || Some(row.session) == sure;
+            let is_file = self.paths.contains(&row.path) || self.originals.contains(&row.path);
+            may_have_it && is_near && is_file && self.is_linked(row.session)
         };
         let changes = rows.iter().filter(is_it).take(MOST_WRITERS);
-        self.changes = changes.map(|row| Writer { memory: row.memory, session: row.session }).collect();
+        self.changes = changes.map(Writer::of).collect();
+    }
+
+    /// Returns whether the lines may be copied from another file of a session that surely led to the commit: no recorded
+    /// change of this file has them.
+    pub fn may_be_copied(&self) -> bool {
+        self.writer.is_none() && self.changes.is_empty() && self.has_sure_link()
+    }
+
+    /// Finds the files of which this one may be a copy, as programs that build or install make them: files with the same
+    /// name, in a folder of the same name, that the likeliest session changed.
+    pub fn find_originals(&mut self, rows: &[WriteRow]) {
+        let Some((session, _)) = self.links.first() else { return };
+        let ends: HashSet<&str> = self.paths.iter().filter_map(|path| end(path)).collect();
+        let is_original = |row: &&WriteRow| {
+            row.session == *session
+                && !self.paths.contains(&row.path)
+                && end(&row.path).is_some_and(|end| ends.contains(end))
+        };
+        self.originals = rows.iter().filter(is_original).map(|row| row.path.clone()).collect();
     }
 
     fn divided(self, writers: &[(Writer, HashSet<u32>)]) -> Vec<Group> {
@@ -162,10 +197,11 @@ impl Group {
             last = Some((line.number, writer));
             let group = groups.entry(writer).or_insert_with(|| Group {
                 lines: Vec::new(),
-                writer: writer.map(|place| writers[place].0),
+                writer: writer.map(|place| writers[place].0.clone()),
                 origin: self.origin.clone(),
                 commit: self.commit.clone(),
                 paths: self.paths.clone(),
+                originals: self.originals.clone(),
                 memory: self.memory,
                 links: self.links.clone(),
                 changes: self.changes.clone(),
@@ -192,6 +228,12 @@ impl Group {
             last = Some((at, place));
         }
     }
+}
+
+/// Returns the name of a file with that of its folder; `None` if it lies in no folder.
+fn end(path: &str) -> Option<&str> {
+    let (folders, _) = path.rsplit_once('/')?;
+    Some(&path[folders.rfind('/').map_or(0, |at| at + 1)..])
 }
 
 /// Returns the lines that many sessions wrote.
@@ -223,6 +265,7 @@ pub fn of(origins: &LineOrigins) -> Vec<Group> {
                 origin: run.origin.clone(),
                 commit: sha.and_then(|sha| origins.commits.get(sha)).cloned(),
                 paths: BTreeSet::from([origins.path.clone()]),
+                originals: BTreeSet::new(),
                 memory: None,
                 links: Vec::new(),
                 changes: Vec::new(),
@@ -263,7 +306,7 @@ mod tests {
     /// Returns the runs of lines of each group, such as `1..3 4..5`, and the key of its writer.
     fn shown(groups: Vec<Group>) -> Vec<(String, Option<i64>)> {
         let runs = |group: &Group| group.runs().iter().map(|run| format!("{run:?}")).collect::<Vec<_>>();
-        let writer = |group: &Group| group.writer.map(|writer| writer.memory.in_store());
+        let writer = |group: &Group| group.writer.as_ref().map(|writer| writer.memory.in_store());
         groups.iter().map(|group| (runs(group).join(" "), writer(group))).collect()
     }
 
@@ -314,6 +357,29 @@ mod tests {
             shown(linked.by_writer(&rows, 100)),
             [("5..6".to_owned(), None), ("1..5".to_owned(), Some(10))]
         );
+    }
+
+    #[test]
+    fn a_copy_of_a_file_leads_to_the_call_that_wrote_the_original() {
+        let group = || {
+            let group = groups(vec![run(1..3, commit(), &[1, 2])]).remove(0);
+            let paths = BTreeSet::from(["apps/docs/card/new.rs".to_owned()]);
+            Group { links: vec![(SessionKey::from_store(7), 0.95)], paths, ..group }
+        };
+        let written =
+            |path: &str, session: i64| [WriteRow { path: path.into(), ..row(session, 10, &[1, 2]) }];
+        let writer = |rows: &[WriteRow]| {
+            let mut group = group();
+            assert!(group.may_be_copied());
+            group.find_originals(rows);
+            shown(group.by_writer(rows, 100)).remove(0).1
+        };
+        assert_eq!(writer(&written("packages/ui/card/new.rs", 7)), Some(10));
+        for (path, session) in
+            [("packages/ui/list/new.rs", 7), ("card/other.rs", 7), ("packages/card/new.rs", 8), ("new.rs", 7)]
+        {
+            assert_eq!(writer(&written(path, session)), None, "{path}");
+        }
     }
 
     /// A session that wrote one common line of a commit used to be shown as its reason.

@@ -264,7 +264,11 @@ fn link(group: &Group) -> String {
             let linked = group.links.iter().find(|(linked, _)| *linked == writer.session);
             match linked {
                 Some((_, confidence)) => {
-                    format!("it wrote the lines, and led to the commit ({})", percent(*confidence))
+                    let place = match group.paths.contains(&writer.path) {
+                        true => "the lines".to_owned(),
+                        false => format!("these lines in `{}`", escaped(&writer.path)),
+                    };
+                    format!("it wrote {place}, and led to the commit ({})", percent(*confidence))
                 }
                 None if is_committed => "it wrote most of the lines before the commit".to_owned(),
                 None => "it wrote the lines".to_owned(),
@@ -280,7 +284,9 @@ fn link(group: &Group) -> String {
                     format!("it led to the commit ({sure}), but no recorded change of it has these lines")
                 }
                 false => {
-                    format!("it changed the file, and led to the commit ({sure}); its lines are not recorded")
+                    format!(
+                        "it changed the file, and led to the commit ({sure}), but no recorded change has exactly these lines"
+                    )
                 }
             }
         }

@@ -89,6 +89,9 @@ pub struct Opened {
     /// The memory that replaced it, or one of its statements.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub superseded: Option<SupersededBy>,
+    /// The memories that it replaced, the latest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub supersedes: Vec<Brief>,
     /// The memories that it refers to.
     pub refers_to: Vec<Brief>,
     /// The memories that refer to it.
@@ -203,6 +206,7 @@ async fn opened(
         important: false,
         is_owners: false,
         superseded: None,
+        supersedes: Vec::new(),
         refers_to: Vec::new(),
         referred_to_by: Vec::new(),
     };
@@ -219,6 +223,9 @@ async fn opened(
     opened.refers_to = briefs(store.as_ref(), &scope, refers_to, "that it refers to", notices).await?;
     opened.referred_to_by =
         briefs(store.as_ref(), &scope, referred_to_by, "that refer to it", notices).await?;
+    let mut supersedes = store.supersedes(&scope, memory.key).await?;
+    supersedes.reverse();
+    opened.supersedes = briefs(store.as_ref(), &scope, supersedes, "that it replaced", notices).await?;
     let wanted = ReplacementQuery { memories: vec![memory.key], ..ReplacementQuery::default() };
     let replaced = store.replacements(&scope, wanted).await?.superseded;
     opened.superseded = replaced.first().map(|superseded| superseded_by(superseded, &memory.text));
