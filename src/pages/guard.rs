@@ -97,11 +97,6 @@ impl Guard {
         Guard { port, token: part(0), cookie: part(16), form: part(32), is_used: AtomicBool::new(false) }
     }
 
-    /// Returns the port of the server.
-    pub fn port(&self) -> u16 {
-        self.port
-    }
-
     /// Returns the first address. The path begins with a slash and may have a query.
     pub fn address(&self, path: &str) -> String {
         let join = if path.contains('?') { '&' } else { '?' };

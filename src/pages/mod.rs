@@ -26,12 +26,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::Router;
+use axum::extract::connect_info::Connected;
 use axum::extract::{ConnectInfo, Form, Query, RawQuery, Request as Asked, State};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, LOCATION, SET_COOKIE};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use axum::serve::IncomingStream;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
@@ -103,7 +105,7 @@ pub async fn serve(
     let listener =
         TcpListener::from_std(listener).context(Kind::Io, || "cannot start the server".to_owned())?;
     let pages = Arc::new(Pages { engine, caller, guard, used: Mutex::new(Instant::now()) });
-    let service = routes(&pages).into_make_service_with_connect_info::<SocketAddr>();
+    let service = routes(&pages).into_make_service_with_connect_info::<Peer>();
     let (ended, mut is_ended) = tokio::sync::watch::channel(false);
     let told = async move { drop(is_ended.wait_for(|ended| *ended).await) };
     let served = axum::serve(listener, service).with_graceful_shutdown(told);
@@ -118,6 +120,24 @@ pub async fn serve(
     tokio::select! {
         served = async { served.await } => served.context(Kind::Io, || "the server stopped".to_owned()),
         () = until_end => Ok(()),
+    }
+}
+
+/// Who is at the other end of a connection.
+#[derive(Clone, Copy)]
+struct Peer {
+    /// Whether it is another user of this machine, as far as the system tells.
+    is_another_user: bool,
+}
+
+impl Connected<IncomingStream<'_, TcpListener>> for Peer {
+    fn connect_info(stream: IncomingStream<'_, TcpListener>) -> Peer {
+        // A connection without an address is gone already.
+        let is_another_user = stream
+            .io()
+            .local_addr()
+            .map_or(true, |own| is_of_another_user(*stream.remote_addr(), own.port()));
+        Peer { is_another_user }
     }
 }
 
@@ -212,12 +232,12 @@ fn routes(pages: &Arc<Pages>) -> Router {
 /// Answers only requests of the user's own browser, and adds the headers of every answer.
 async fn admit(
     State(pages): State<Arc<Pages>>,
-    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    ConnectInfo(peer): ConnectInfo<Peer>,
     RawQuery(query): RawQuery,
     request: Asked,
     next: Next,
 ) -> Response {
-    let admitted = match is_of_another_user(peer, pages.guard.port()) {
+    let admitted = match peer.is_another_user {
         true => Err(Refused::OtherUser),
         false => pages.guard.check(request.method(), request.headers(), query.as_deref().unwrap_or_default()),
     };

@@ -22,10 +22,13 @@ const FEW_STEMS: usize = 2;
 /// Arbitrary.
 const FEW_STEMS_ALONE: usize = 5;
 
+/// A request with at least this many items is a list. Arbitrary.
+const ITEMS: usize = 3;
+
 /// A text of more bytes than this is not quoted whole: the limit of [`quotable`].
 const LONGEST_SENTENCE: usize = 500;
 
-/// How many bytes are quoted of a longer request. Arbitrary: three lines.
+/// How many characters are quoted of a longer request. Arbitrary: three lines.
 const LONGEST_BEGINNING: usize = 300;
 
 /// Words that connect a sentence with its reason.
@@ -108,8 +111,14 @@ pub fn in_conversation(messages: &[Said<'_>], words: &BTreeSet<String>) -> Vec<Q
             }
         }
         let own: Vec<Sentence> = own_words(text).into_iter().map(|own| as_written(text, own)).collect();
-        let asked = best(&own, words).map(|asked| (asked.range.clone(), asked.text.clone()));
-        if let Some((range, text)) = asked.or_else(|| beginning(text)) {
+        // A list asks for different things, so an item must be about the lines.
+        let is_list = own.iter().filter(|sentence| sentence.is_item).count() >= ITEMS;
+        let is_about = |sentence: &Sentence| !sentence.is_item || shared(&sentence.text, words) > 1;
+        let own: Vec<Sentence> = own.into_iter().filter(|own| !is_list || is_about(own)).collect();
+        let says =
+            |asked: &&Sentence| !is_list || asked.is_item || stems(&asked.text).len() >= FEW_STEMS_ALONE;
+        let asked = best(&own, words).filter(says).map(|asked| (asked.range.clone(), asked.text.clone()));
+        if let Some((range, text)) = asked.or_else(|| beginning(text, is_list)) {
             let is_short = |text: &str| stems(text).len() < FEW_STEMS_ALONE;
             let is_about = |text: &str| shared(text, words) > 0;
             let (ends, says_little) = (!is_short(&text), is_short(&text) && !is_about(&text));
@@ -185,13 +194,21 @@ fn as_written(message: &str, sentence: Sentence) -> Sentence {
     }
 }
 
-/// Returns the beginning of a request that is one long text without full stops.
-fn beginning(request: &str) -> Option<(Range<usize>, String)> {
-    let block = blocks(request).into_iter().find(|block| block.is_said() && is_prose(&block.text))?;
-    let text = block.text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let cut = &text[..text.floor_char_boundary(LONGEST_BEGINNING)];
-    let end = cut.rfind(' ').filter(|_| cut.len() < text.len() && text.len() > LONGEST_SENTENCE)?;
-    Some((block.range, format!("{} …", &cut[..end])))
+/// Returns the beginning of a request that is a list, or one long text without full stops.
+fn beginning(request: &str, is_list: bool) -> Option<(Range<usize>, String)> {
+    let block =
+        blocks(request).into_iter().find(|block| block.is_said() && (is_list || is_prose(&block.text)))?;
+    let (range, text) =
+        if is_list { (0..request.len(), request) } else { (block.range, block.text.as_str()) };
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let end = text.char_indices().nth(LONGEST_BEGINNING).map_or(text.len(), |(end, _)| end);
+    let cut = &text[..end];
+    if is_list && cut.len() == text.len() {
+        return Some((range, text));
+    }
+    let end =
+        cut.rfind(' ').filter(|_| cut.len() < text.len() && (is_list || text.len() > LONGEST_SENTENCE))?;
+    Some((range, format!("{} …", &cut[..end])))
 }
 
 /// Returns the sentence that the user accepted: one of the assistant's last message before the reply.
@@ -280,6 +297,10 @@ mod tests {
             found(&messages, &format!("{lines} // number of retries")),
             [(Part::Accepted, 1, "I could raise the number of retries to five.".to_owned())]
         );
+        let list = "Please go ahead.\n\n1. New pages\n   * `faq.html`: answers of the support\n2. Old pages\n   * `index.html`: no numbers of users\n   * `upload.html`: the slow network\n";
+        assert_eq!(found(&[(USER, list)], "slow(network)")[0].2, "upload.html: the slow network");
+        let whole = list.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(found(&[(USER, list)], "let index = pages();")[0].2, whole);
         assert_eq!(found(&[(USER, "go on"), (ASSISTANT, "Done.")], lines), []);
         let next = [messages[0], (ASSISTANT, "Done."), (USER, "carry on with the steps")];
         assert_eq!(found(&next, lines)[0].2, "The upload fails on a slow network.");

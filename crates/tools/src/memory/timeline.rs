@@ -23,8 +23,8 @@ use tiro_store::{About, ActivityRow, HEADLESS};
 /// The most days on a page.
 const PAGE: usize = 100;
 
-/// The number of days that are read at once. Arbitrary: about a month.
-const DAYS_AT_ONCE: i64 = 31;
+/// The least number of days that are read at once. Arbitrary: about a week.
+const DAYS_AT_ONCE: usize = 8;
 
 /// The number of times that days are read for a page. A page of a project with long pauses may be shorter than asked.
 const READS: usize = 24;
@@ -147,7 +147,8 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         if found.days().len() > wanted {
             break;
         }
-        let Some((from, to)) = stretch(&project, &filter, until).await? else {
+        let at_once = DAYS_AT_ONCE.max(wanted + 1);
+        let Some((from, to)) = stretch(&project, &filter, until, at_once).await? else {
             is_over = true;
             break;
         };
@@ -156,6 +157,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         found.add(more);
         until = Some(from);
     }
+    found.tell_about(&project, wanted).await?;
     let mut days = found.into_days();
     let next_cursor = match days.len() > wanted {
         true => Some(days[wanted - 1].day.clone()),
@@ -186,12 +188,13 @@ fn filter(args: &Args, now: Millis) -> Result<Filter> {
     Ok(Filter { kinds, branch, path, since, until, ..Filter::default() })
 }
 
-/// Returns the beginning and the end of the days that are read next: about a month before `until` that ends with a day
+/// Returns the beginning and the end of the days that are read next: the `at_once` days before `until` that end with a day
 /// on which something happened. Returns `None` if nothing happened before `until`.
 async fn stretch(
     project: &OpenProject,
     filter: &Filter,
     until: Option<Millis>,
+    at_once: usize,
 ) -> Result<Option<(Millis, Millis)>> {
     let filter = Filter { until, ..filter.clone() };
     if filter.since.zip(until).is_some_and(|(since, until)| since >= until) {
@@ -199,7 +202,7 @@ async fn stretch(
     }
     let last = project.store.latest(&project.scope, &filter, 1).await?.pop();
     Ok(last.map(|last| {
-        let from = times::days_ago(DAYS_AT_ONCE - 1, last.time);
+        let from = times::days_ago(at_once as i64 - 1, last.time);
         let end = until.unwrap_or(Millis::MAX).min(times::days_ago(-1, last.time));
         (from.max(filter.since.unwrap_or(Millis::MIN)), end)
     }))
@@ -235,10 +238,6 @@ impl Found {
             let behind = store.sessions_behind(scope, commit.key).await?.into_iter().next();
             found.commits.push((commit, behind));
         }
-        let sessions: BTreeSet<SessionId> = rows.iter().map(|row| row.session.clone()).collect();
-        let sessions: Vec<SessionId> = sessions.into_iter().collect();
-        let about = store.about_sessions(scope, sessions.clone()).await?;
-        found.about.extend(sessions.into_iter().zip(about));
         found.rows = rows;
         Ok(found)
     }
@@ -265,12 +264,10 @@ impl Found {
             self.rows.retain(|row| led.contains(&row.session));
         }
         if let Some(client) = &args.client {
-            let led = self.commits.iter().filter_map(|(_, behind)| behind.as_ref());
-            let unread: BTreeSet<SessionId> =
-                led.map(|(it, _)| it.clone()).filter(|it| !self.about.contains_key(it)).collect();
-            let unread: Vec<SessionId> = unread.into_iter().collect();
-            let about = project.store.about_sessions(&project.scope, unread.clone()).await?;
-            self.about.extend(unread.into_iter().zip(about));
+            let led = self.commits.iter().filter_map(|(_, behind)| behind.as_ref().map(|(it, _)| it));
+            let all: BTreeSet<SessionId> =
+                self.rows.iter().map(|row| &row.session).chain(led).cloned().collect();
+            self.read_about(project, all).await?;
             let about = &self.about;
             let is_of = |session: &SessionId| {
                 contains(about.get(session).and_then(|about| about.client.as_deref()), client)
@@ -278,6 +275,22 @@ impl Found {
             self.rows.retain(|row| is_of(&row.session));
             self.commits.retain(|(_, behind)| behind.as_ref().is_some_and(|(session, _)| is_of(session)));
         }
+        Ok(())
+    }
+
+    /// Reads titles and clients of the sessions of the last `wanted` days.
+    async fn tell_about(&mut self, project: &OpenProject, wanted: usize) -> Result<()> {
+        let days: BTreeSet<String> = self.days().into_iter().rev().take(wanted).collect();
+        let rows = self.rows.iter().filter(|row| days.contains(&times::day(row.first)));
+        let sessions = rows.map(|row| row.session.clone()).collect();
+        self.read_about(project, sessions).await
+    }
+
+    /// Reads titles and clients of those of `sessions` that were not read before.
+    async fn read_about(&mut self, project: &OpenProject, sessions: BTreeSet<SessionId>) -> Result<()> {
+        let unread: Vec<SessionId> = sessions.into_iter().filter(|it| !self.about.contains_key(it)).collect();
+        let about = project.store.about_sessions(&project.scope, unread.clone()).await?;
+        self.about.extend(unread.into_iter().zip(about));
         Ok(())
     }
 

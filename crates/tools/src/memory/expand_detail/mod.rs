@@ -132,17 +132,16 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
 /// Errors with [`NotFound`](tiro_base::error::Kind::NotFound) if there is nothing with that name.
 async fn resolve(engine: &Engine, caller: &Caller, text: &str, walk: &Walk) -> Result<(Stored, bool)> {
     let project = caller.project(engine).await?;
-    let matching = named::sessions(&project, text).await?;
-    let session = match matching.whole() {
+    let session = match named::whole(&project, text).await? {
         Some(whole) => whole,
-        None => match (by_id(engine, caller, text, walk).await, matching.is_empty()) {
-            (Err(error), false) if matches!(error.kind(), Kind::NotFound | Kind::BadInput) => {
-                matching.only()?.ok_or(error)?
+        None => match by_id(engine, caller, text, walk).await {
+            Err(error) if matches!(error.kind(), Kind::NotFound | Kind::BadInput) => {
+                named::sessions(&project, text).await?.only()?.cloned().ok_or(error)?
             }
-            (found, _) => return Ok((found?, false)),
+            found => return Ok((found?, false)),
         },
     };
-    let shown = levels::session(engine, caller, session, walk).await?;
+    let shown = levels::session(engine, caller, &session, walk).await?;
     Ok((stored(&project, shown), true))
 }
 

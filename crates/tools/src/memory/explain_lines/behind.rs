@@ -1,8 +1,9 @@
 //! Finds the conversations in which lines were written, and the sentences in them that say why.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::groups::Group;
+use super::groups::{Group, MOST_WRITERS, Writer};
 use super::page::{Explained, Other, Reason, escaped};
 use crate::common::beginning_in_bytes;
 use crate::memory::show;
@@ -70,12 +71,15 @@ pub async fn with_writers(project: &OpenProject, mut groups: Vec<Group>, now: Mi
                 divided.push(group);
                 continue;
             }
-            if !near.contains_key(&until) {
-                near.insert(until, store.file_writes(scope, until - BEFORE_COPY, until).await?);
-            }
-            group.find_originals(&near[&until]);
-            group.find_changes(&near[&until], until);
-            divided.extend(group.by_writer(&near[&until], until));
+            let near = match near.entry(until) {
+                Entry::Occupied(read) => read.into_mut(),
+                Entry::Vacant(none) => {
+                    none.insert(store.file_writes(scope, until - BEFORE_COPY, until).await?)
+                }
+            };
+            group.find_originals(near);
+            group.find_changes(near, until);
+            divided.extend(group.by_writer(near, until));
         }
     }
     divided.sort_by_key(|group| group.lines.first().map(|line| line.number));
@@ -227,15 +231,42 @@ async fn before(project: &OpenProject, call: MemoryKey) -> Result<Conversation> 
 /// Returns the likeliest session behind the commit of `group`, and what was said about the lines if no call is known that
 /// wrote them.
 ///
-/// If the session changed the file for several requests, only a request about the lines counts. If none of its changes of
-/// the file is recorded, the session is named, but nothing is quoted.
+/// If the session changed the file for several requests, only a request about the lines counts. If all of the recorded
+/// lines are others, the request counts only if all changes of the file were made for it. If none of its changes of the
+/// file is recorded, the session is named, but nothing is quoted.
 async fn likely(
     project: &OpenProject,
     group: &Group,
     words: &BTreeSet<String>,
 ) -> Result<(Conversation, Vec<Quote>)> {
+    let found = requests(project, &group.changes, words).await?;
+    let is_only = found.len() == 1;
+    let best = found.into_iter().rev().max_by_key(|(shared, ..)| *shared);
+    if let Some((_, conversation, quotes)) = best.filter(|(shared, ..)| is_only || *shared > 1) {
+        return Ok((conversation, quotes));
+    }
+    if group.changes.is_empty() && group.reworked.len() <= MOST_WRITERS {
+        let mut found = requests(project, &group.reworked, words).await?;
+        if let (Some((_, conversation, quotes)), true) = (found.pop(), found.is_empty()) {
+            return Ok((conversation, quotes));
+        }
+    }
+    // Requests that only share words with the lines were mostly wrong, so none is quoted.
+    match group.has_sure_link() {
+        true => Ok((led_to(project, group).await?, Vec::new())),
+        false => Ok((Conversation::default(), Vec::new())),
+    }
+}
+
+/// Returns the requests for which `changes` were made, each once: how many words it shares with the lines, its
+/// conversation, and what it says about the lines.
+async fn requests(
+    project: &OpenProject,
+    changes: &[Writer],
+    words: &BTreeSet<String>,
+) -> Result<Vec<(usize, Conversation, Vec<Quote>)>> {
     let mut found: Vec<(usize, Conversation, Vec<Quote>)> = Vec::new();
-    for change in &group.changes {
+    for change in changes {
         let conversation = before(project, change.memory).await?;
         let quotes = conversation.quotes(words);
         let Some(first) = quotes.first() else { continue };
@@ -245,16 +276,7 @@ async fn likely(
             found.push((reasons::shared(&first.text, words), conversation, quotes));
         }
     }
-    let is_only = found.len() == 1;
-    let best = found.into_iter().rev().max_by_key(|(shared, ..)| *shared);
-    if let Some((_, conversation, quotes)) = best.filter(|(shared, ..)| is_only || *shared > 1) {
-        return Ok((conversation, quotes));
-    }
-    // Requests that only share words with the lines were mostly wrong, so none is quoted.
-    match group.has_sure_link() {
-        true => Ok((led_to(project, group).await?, Vec::new())),
-        false => Ok((Conversation::default(), Vec::new())),
-    }
+    Ok(found)
 }
 
 /// Returns the likeliest session behind the commit of `group`, without its messages.
@@ -287,7 +309,9 @@ async fn conversation(project: &OpenProject, session: SessionId, ordinal: i64) -
 /// Returns the words by which a sentence is known to be about the lines of `group`.
 fn words(group: &Group) -> BTreeSet<String> {
     let subject = group.commit.as_ref().and_then(|commit| commit.message.lines().next()).unwrap_or_default();
-    let mut texts: Vec<&str> = group.paths.iter().map(String::as_str).collect();
+    // The extension of a file is a word of too many sentences.
+    let name = |path: &str| path.rfind('.').filter(|dot| *dot > 0).map_or(path.len(), |dot| dot);
+    let mut texts: Vec<&str> = group.paths.iter().map(|path| &path[..name(path)]).collect();
     texts.extend(group.lines.iter().map(|line| line.text.as_str()).chain([subject]));
     reasons::words_of(&texts)
 }

@@ -12,7 +12,7 @@ use tiro_store::{SessionKey, WriteRow};
 
 /// How many tool calls are looked for that wrote lines of one commit. Arbitrary: the lines of further calls have no
 /// known writer.
-const MOST_WRITERS: usize = 12;
+pub const MOST_WRITERS: usize = 12;
 
 /// The numbers of lines of a change of which only a sample is recorded: that of an earlier version, and that of this one.
 const SAMPLES: [usize; 2] = [64, MOST_LINES];
@@ -69,9 +69,12 @@ pub struct Group {
     pub memory: Option<MemoryKey>,
     /// The sessions that led to the commit, each with its confidence, the likeliest first.
     pub links: Vec<(SessionKey, f64)>,
-    /// The calls of these sessions that changed the file in the month before and may have written the lines, although
-    /// their recorded lines are others; the latest first.
+    /// The calls of these sessions that changed the file in the month before, but of whose lines none or only a sample is
+    /// known; the latest first.
     pub changes: Vec<Writer>,
+    /// All calls with which the likeliest session changed the file in the month before, if it surely led to the commit;
+    /// the latest first.
+    pub reworked: Vec<Writer>,
     /// The tool call that wrote the lines.
     pub writer: Option<Writer>,
 }
@@ -142,26 +145,27 @@ impl Group {
         self.divided(&writers)
     }
 
-    /// Finds the calls of linked sessions that changed the file, but of whose lines none or only a sample is known. If the
-    /// likeliest session surely led to the commit, all of its calls that changed the file count, because lines are often
-    /// formatted before they are committed.
+    /// Finds the calls of linked sessions that changed the file, but of whose lines none or only a sample is known. Also
+    /// finds all changes of the file by a session that surely led to the commit, because lines are often formatted before
+    /// they are committed.
     pub fn find_changes(&mut self, rows: &[WriteRow], until: Millis) {
-        let sure = self.links.first().filter(|_| self.has_sure_link()).map(|(session, _)| *session);
-        let is_it = |row: &&WriteRow| {
-            let is_near = (until - HORIZON..=until).contains(&row.time);
-            let is_partly_known = row.lines.is_empty() || SAMPLES.contains(&row.lines.len());
-            let may_have_it = is_partly_known || Some(row.session) == sure;
+        let is_partly_known = |row: &&WriteRow| row.lines.is_empty() || SAMPLES.contains(&row.lines.len());
+        let is_near = |row: &&WriteRow| {
             let is_file = self.paths.contains(&row.path) || self.originals.contains(&row.path);
-            may_have_it && is_near && is_file && self.is_linked(row.session)
+            is_file && (until - HORIZON..=until).contains(&row.time)
         };
-        let changes = rows.iter().filter(is_it).take(MOST_WRITERS);
-        self.changes = changes.map(Writer::of).collect();
+        let linked = rows.iter().filter(|row| self.is_linked(row.session)).filter(is_near);
+        let changes = linked.filter(is_partly_known).take(MOST_WRITERS).map(Writer::of).collect();
+        let sure = self.links.first().filter(|_| self.has_sure_link()).map(|(session, _)| *session);
+        let own = rows.iter().filter(|row| Some(row.session) == sure).filter(is_near);
+        self.reworked = own.map(Writer::of).collect();
+        self.changes = changes;
     }
 
     /// Returns whether the lines may be copied from another file of a session that surely led to the commit: no recorded
     /// change of this file has them.
     pub fn may_be_copied(&self) -> bool {
-        self.writer.is_none() && self.changes.is_empty() && self.has_sure_link()
+        self.writer.is_none() && self.reworked.is_empty() && self.has_sure_link()
     }
 
     /// Finds the files of which this one may be a copy, as programs that build or install make them: files with the same
@@ -205,6 +209,7 @@ impl Group {
                 memory: self.memory,
                 links: self.links.clone(),
                 changes: self.changes.clone(),
+                reworked: self.reworked.clone(),
             });
             group.lines.push(line.clone());
         }
@@ -269,6 +274,7 @@ pub fn of(origins: &LineOrigins) -> Vec<Group> {
                 memory: None,
                 links: Vec::new(),
                 changes: Vec::new(),
+                reworked: Vec::new(),
                 writer: None,
             });
         }

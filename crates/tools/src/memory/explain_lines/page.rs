@@ -279,15 +279,13 @@ fn link(group: &Group) -> String {
         }
         (None, Some((_, confidence))) => {
             let sure = percent(*confidence);
-            match group.changes.is_empty() {
+            match group.changes.is_empty() && group.reworked.is_empty() {
                 true => {
-                    format!("it led to the commit ({sure}), but no recorded change of it has these lines")
+                    format!("it led to the commit ({sure}), but no recorded change of it is in this file")
                 }
-                false => {
-                    format!(
-                        "it changed the file, and led to the commit ({sure}), but no recorded change has exactly these lines"
-                    )
-                }
+                false => format!(
+                    "it changed the file, and led to the commit ({sure}), but no recorded change has exactly these lines"
+                ),
             }
         }
         (None, None) if is_committed && group.memory.is_none() => {

@@ -110,14 +110,17 @@ pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<
         return Err(Error::bad_input("`id` is empty").hint("give an id, a session's name or a commit"));
     }
     let (store, scope) = (project.store.as_ref(), &project.scope);
-    let matching = named::sessions(&project, text).await?;
-    if let Some(whole) = matching.whole() {
-        return session(engine, caller, &project, whole, &args).await;
+    if let Some(whole) = named::whole(&project, text).await? {
+        return session(engine, caller, &project, &whole, &args).await;
     }
     if is_id(&project, text)? {
         match opened(engine, caller, &project, text, &args).await {
             // A title can look like a message's number: `Fix the crash of #2819`.
-            Err(error) if error.kind() == error::Kind::NotFound && !matching.is_empty() => {}
+            Err(error) if error.kind() == error::Kind::NotFound => {
+                let matching = named::sessions(&project, text).await?;
+                let one = matching.only()?.ok_or(error)?;
+                return session(engine, caller, &project, one, &args).await;
+            }
             done => return done,
         }
     }
@@ -133,7 +136,7 @@ pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<
                 .hint("`tiro gc --quarters` summarises each quarter that is over")),
         };
     }
-    match matching.only()? {
+    match named::sessions(&project, text).await?.only()? {
         None => Err(Error::not_found(format!("nothing is called `{}`", quoted(text))).hint(
             "`tiro search` shows ids; `tiro sessions` shows the names and titles of conversations; to name \
              a commit, give seven digits or more of its id",
