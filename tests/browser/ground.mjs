@@ -135,6 +135,7 @@ export class Ground {
         await this.tiro('import', 'git');
         await this.tiro('import', 'claude-code');
         await this.notes(texts);
+        await this.stash(texts);
         await this.tiro('context', '--session', 'ledger-append-only', 'why is the ledger append-only?');
         await this.provider();
         for (const question of ['Is next_slack right about rounding?', 'Should the ledger stay append-only?', 'Who else reads berth_of?']) {
@@ -207,6 +208,33 @@ export class Ground {
         await add('finding', 'Two ferries got one berth, because check and booking were two steps.');
         await add('preference', 'Ada prefers small commits with a reason in the body.');
         for (const text of texts) await add('fact', `Seen in a form: ${text.replaceAll('\u0000', '')}`, '--topic', text.slice(0, 40).replaceAll('\u0000', ''));
+    }
+
+    /** Calls a tool of the server, as an agent does. */
+    tool(name, args) {
+        const child = spawn(this.program, ['serve'], { cwd: this.repo, env: this.env, stdio: ['pipe', 'pipe', 'ignore'] });
+        const client = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'ground', version: '1' } };
+        const say = (message) => child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
+        say({ id: 1, method: 'initialize', params: client });
+        say({ method: 'notifications/initialized' });
+        say({ id: 2, method: 'tools/call', params: { name, arguments: args } });
+        return new Promise((resolve, reject) => {
+            let out = '';
+            child.stdout.on('data', (part) => {
+                out += part;
+                const answer = out.split('\n').filter((line) => line.endsWith('}')).map((line) => JSON.parse(line)).find(({ id }) => id === 2);
+                if (!answer) return;
+                child.stdin.end();
+                answer.result && !answer.result.isError ? resolve(answer.result) : reject(new Error(JSON.stringify(answer)));
+            });
+        });
+    }
+
+    /** Puts texts and a message into the stash. */
+    async stash(texts) {
+        const segments = ['The old plan for berths: one list for each pier.', ...texts].map((text) => ({ text: text.replaceAll('\u0000', '') }));
+        await this.tool('stash_context', { segments, topic: texts[1] ?? 'berths' });
+        await this.tool('stash_context', { segment_ids: ['berths-and-locks#1'], topic: 'berths' });
     }
 
     /** Starts `tiro open` and returns its address and the process. */

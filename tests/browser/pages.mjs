@@ -72,7 +72,7 @@ const VIEWS = {
     'empty search': '/search', 'hostile search': '/search?q=%22%3E%3Cscript%3Eform', memory: `/memory?id=${note}`,
     'hostile memory': '/memory?id=hostile-texts%234', purge: `/memory/purge?id=${note}`, file: '/file?path=src/tides.rs',
     'hostile file': '/file?path=src/hostile.txt', files: '/file', threads: '/threads', thread: '/thread?session=review&assistant=local',
-    privacy: '/privacy', stash: '/stash', error: '/memory?id=mnothing',
+    privacy: '/privacy', stash: '/stash', 'stash searched': '/stash?words=plan+for+berths', error: '/memory?id=mnothing',
 };
 
 for (const [width, colorScheme, javaScriptEnabled] of [[1280, 'light', true], [1280, 'dark', true], [320, 'light', true], [320, 'dark', false]]) {
@@ -96,6 +96,17 @@ for (const [width, colorScheme, javaScriptEnabled] of [[1280, 'light', true], [1
         const { violations } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ['violations'] }));
         for (const each of violations) found.push(`${at}: axe ${each.impact} ${each.id}: ${each.nodes.length} × ${each.nodes[0].target}`);
     }
+    await made.close();
+}
+
+// What was stashed is listed and found.
+{
+    const made = await context('stash');
+    const page = await made.newPage();
+    await page.goto(`${origin}/stash`);
+    check((await page.locator('main section h2').count()) === 2, 'the stash does not list its two topics');
+    await page.goto(`${origin}/stash?words=plan+for+berths`);
+    check((await page.locator('.hits li').first().textContent()).includes('one list for each pier'), 'the stash finds nothing');
     await made.close();
 }
 
