@@ -115,8 +115,7 @@ pub fn in_conversation(messages: &[Said<'_>], words: &BTreeSet<String>) -> Vec<Q
         let is_list = own.iter().filter(|sentence| sentence.is_item).count() >= ITEMS;
         let is_about = |sentence: &Sentence| !sentence.is_item || shared(&sentence.text, words) > 1;
         let own: Vec<Sentence> = own.into_iter().filter(|own| !is_list || is_about(own)).collect();
-        let says =
-            |asked: &&Sentence| !is_list || asked.is_item || stems(&asked.text).len() >= FEW_STEMS_ALONE;
+        let says = |asked: &&Sentence| !is_list || asked.is_item || shared(&asked.text, words) > 0;
         let asked = best(&own, words).filter(says).map(|asked| (asked.range.clone(), asked.text.clone()));
         if let Some((range, text)) = asked.or_else(|| beginning(text, is_list)) {
             let is_short = |text: &str| stems(text).len() < FEW_STEMS_ALONE;
@@ -125,7 +124,9 @@ pub fn in_conversation(messages: &[Said<'_>], words: &BTreeSet<String>) -> Vec<Q
             let asked = Quote { part: Part::Asked, message: request, range, text };
             match quotes.first().map(|kept| (is_about(&kept.text), stems(&kept.text).len())) {
                 // "Write the docs for it, too" is about the lines, but only the request before it says what "it" is.
-                Some((true, _)) if ends => quotes.insert(0, asked),
+                Some((true, _)) if ends && (is_about(&asked.text) || refers_back(&quotes[0].text)) => {
+                    quotes.insert(0, asked);
+                }
                 Some((true, _)) => {}
                 // "Carry on with the next steps" says nothing without the request before it.
                 Some((false, says)) if says_little && stems(&asked.text).len() <= says => {}
@@ -139,6 +140,13 @@ pub fn in_conversation(messages: &[Said<'_>], words: &BTreeSet<String>) -> Vec<Q
     let answers = (last..messages.len()).rev().filter(|place| messages[*place].role == Role::Assistant);
     quotes.extend(answers.filter_map(|place| decision(messages[place].text, place, words)).next());
     quotes
+}
+
+/// Returns whether a request names something by a pronoun, so that it can't be understood alone.
+fn refers_back(request: &str) -> bool {
+    let lower = request.to_lowercase();
+    let mut words = lower.split(|c: char| !c.is_alphanumeric());
+    words.any(|word| ["it", "its", "this", "that", "them", "these", "those", "they"].contains(&word))
 }
 
 /// Returns how many of the [words](words_of) of some lines a sentence has.
@@ -196,10 +204,15 @@ fn as_written(message: &str, sentence: Sentence) -> Sentence {
 
 /// Returns the beginning of a request that is a list, or one long text without full stops.
 fn beginning(request: &str, is_list: bool) -> Option<(Range<usize>, String)> {
-    let block =
-        blocks(request).into_iter().find(|block| block.is_said() && (is_list || is_prose(&block.text)))?;
-    let (range, text) =
-        if is_list { (0..request.len(), request) } else { (block.range, block.text.as_str()) };
+    let mut said = blocks(request).into_iter().filter(|block| block.is_said());
+    let (range, text) = if is_list {
+        let all: Vec<_> = said.collect();
+        let range = all.first()?.range.start..all.last()?.range.end;
+        (range, all.iter().map(|block| block.text.trim()).collect::<Vec<_>>().join(" · "))
+    } else {
+        let block = said.find(|block| is_prose(&block.text))?;
+        (block.range, block.text)
+    };
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let end = text.char_indices().nth(LONGEST_BEGINNING).map_or(text.len(), |(end, _)| end);
     let cut = &text[..end];
@@ -299,7 +312,7 @@ mod tests {
         );
         let list = "Please go ahead.\n\n1. New pages\n   * `faq.html`: answers of the support\n2. Old pages\n   * `index.html`: no numbers of users\n   * `upload.html`: the slow network\n";
         assert_eq!(found(&[(USER, list)], "slow(network)")[0].2, "upload.html: the slow network");
-        let whole = list.split_whitespace().collect::<Vec<_>>().join(" ");
+        let whole = "Please go ahead. · New pages · faq.html: answers of the support · Old pages · index.html: no numbers of users · upload.html: the slow network";
         assert_eq!(found(&[(USER, list)], "let index = pages();")[0].2, whole);
         assert_eq!(found(&[(USER, "go on"), (ASSISTANT, "Done.")], lines), []);
         let next = [messages[0], (ASSISTANT, "Done."), (USER, "carry on with the steps")];

@@ -109,15 +109,19 @@ pub(super) fn is_code(line: &str) -> bool {
 }
 
 /// Returns a line without the files with which it begins, as a person names them to an agent: `@src/a.ts:12-20 split this`.
-fn without_mentions(body: &str) -> &str {
-    let Some((first, rest)) = body.split_once(' ') else { return body };
+fn without_mentions(mut body: &str) -> &str {
     let is_lines = |lines: &str| lines.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
-    let (path, lines) = first.split_once(':').unwrap_or((first, ""));
-    let is_file = path.starts_with('@') && path.contains(['/', '.']) && !path.contains(['(', '=', '"', '\'']);
-    match is_file && is_lines(lines) && rest.contains(' ') {
-        true => without_mentions(rest.trim_start()),
-        false => body,
+    while let Some((first, rest)) = body.split_once(' ') {
+        let (path, lines) = first.split_once(':').unwrap_or((first, ""));
+        let is_file =
+            path.starts_with('@') && path.contains(['/', '.']) && !path.contains(['(', '=', '"', '\'']);
+        let rest = rest.trim_start();
+        if !is_file || !is_lines(lines) || !rest.contains(' ') {
+            break;
+        }
+        body = rest;
     }
+    body
 }
 
 /// Returns whether a line is a result of a test run, such as `✓ parses a date [2.10ms]` or `Tasks:    3 total`, or an

@@ -26,6 +26,9 @@ const PAGE: usize = 100;
 /// The least number of days that are read at once. Arbitrary: about a week.
 const DAYS_AT_ONCE: usize = 8;
 
+/// The largest number of days that are read at once. Arbitrary: a quarter.
+const MOST_DAYS_AT_ONCE: usize = 92;
+
 /// The number of times that days are read for a page. A page of a project with long pauses may be shorter than asked.
 const READS: usize = 24;
 
@@ -142,18 +145,22 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let filter = filter(&args, engine.now())?;
     let mut found = Found::default();
     let (mut until, mut is_over) = (filter.until, false);
+    let mut at_once = DAYS_AT_ONCE.max(wanted + 1);
     for _ in 0..READS {
         // One day more than wanted is read, to tell whether there is a next page.
         if found.days().len() > wanted {
             break;
         }
-        let at_once = DAYS_AT_ONCE.max(wanted + 1);
         let Some((from, to)) = stretch(&project, &filter, until, at_once).await? else {
             is_over = true;
             break;
         };
         let mut more = Found::read(&project, &filter, (from, to), &mut notices).await?;
         more.narrow(&project, &args).await?;
+        // After a time in which nothing is by the author, more days are read.
+        if more.rows.is_empty() && more.commits.is_empty() {
+            at_once = (2 * at_once).min(MOST_DAYS_AT_ONCE);
+        }
         found.add(more);
         until = Some(from);
     }

@@ -181,10 +181,14 @@ fn message(role: Role, time: Option<Millis>, body: &str, into: &mut Session) {
             (None, Some(answered)) => answered,
             (None, None) => gist::excerpt(output.trim(), gist::EXCERPT),
         };
-        let plan = plan.map(|plan| edits::unescaped(&plan).unwrap_or(plan));
+        // Versions that escape these texts escape all of their brackets.
+        let readable = |text: String| match text.contains(['<', '>']) {
+            true => text,
+            false => edits::unescaped(&text).unwrap_or(text),
+        };
+        let plan = plan.map(readable);
         plan.into_iter().for_each(|plan| add(Role::Assistant, None, plan, Work::default()));
-        let shown = format!("{summary}\n{output}");
-        add(Role::Tool, name, edits::unescaped(&shown).unwrap_or(shown), work(call));
+        add(Role::Tool, name, readable(format!("{summary}\n{output}")), work(call));
         rest = after;
     }
     match role {

@@ -3,7 +3,7 @@
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::groups::{Group, MOST_WRITERS, Writer};
+use super::groups::{self, Group, MOST_WRITERS, Writer};
 use super::page::{Explained, Other, Reason, escaped};
 use crate::common::beginning_in_bytes;
 use crate::memory::show;
@@ -30,6 +30,9 @@ const AFTER_COMMIT: Millis = 60 * 60 * 1000;
 
 /// How much older than its commit the original of a copied file may be, in milliseconds. Arbitrary: two days of work.
 const BEFORE_COPY: Millis = 2 * 24 * 60 * 60 * 1000;
+
+/// For how many commits the originals of copied files are looked for. Arbitrary: most answers show fewer commits.
+const MOST_COPIES: usize = 8;
 
 /// How many entries of a session are read before the call that wrote the lines. Arbitrary: an agent often makes dozens of
 /// calls after one request.
@@ -59,27 +62,30 @@ pub async fn with_writers(project: &OpenProject, mut groups: Vec<Group>, now: Mi
     let commits: Vec<MemoryKey> = groups.iter().filter_map(|group| group.memory).collect();
     let links: HashMap<MemoryKey, _> = store.links_of(scope, commits).await?.into_iter().collect();
     let paths: BTreeSet<String> = groups.iter().flat_map(|group| group.paths.clone()).collect();
-    let rows = store.writes_of(scope, paths.into_iter().collect(), now, MOST_WRITES).await?;
+    let rows = store.writes_of(scope, paths.iter().cloned().collect(), now, MOST_WRITES).await?;
     let mut divided: Vec<Group> = Vec::new();
     let mut near: HashMap<Millis, Vec<WriteRow>> = HashMap::new();
     for mut group in groups {
         group.links = group.memory.and_then(|commit| links.get(&commit)).cloned().unwrap_or_default();
         let until = group.commit.as_ref().map_or(now, |commit| commit.time + AFTER_COMMIT);
         group.find_changes(&rows, until);
-        for mut group in group.by_writer(&rows, until) {
+        for group in group.by_writer(&rows, until) {
             if !group.may_be_copied() {
+                divided.push(group);
+                continue;
+            }
+            if near.len() == MOST_COPIES && !near.contains_key(&until) {
                 divided.push(group);
                 continue;
             }
             let near = match near.entry(until) {
                 Entry::Occupied(read) => read.into_mut(),
                 Entry::Vacant(none) => {
-                    none.insert(store.file_writes(scope, until - BEFORE_COPY, until).await?)
+                    let all = store.file_writes(scope, until - BEFORE_COPY, until).await?;
+                    none.insert(groups::originals(all, &paths))
                 }
             };
-            group.find_originals(near);
-            group.find_changes(near, until);
-            divided.extend(group.by_writer(near, until));
+            divided.extend(group.by_original(near, until));
         }
     }
     divided.sort_by_key(|group| group.lines.first().map(|line| line.number));
@@ -232,7 +238,7 @@ async fn before(project: &OpenProject, call: MemoryKey) -> Result<Conversation> 
 /// wrote them.
 ///
 /// If the session changed the file for several requests, only a request about the lines counts. If all of the recorded
-/// lines are others, the request counts only if all changes of the file were made for it. If none of its changes of the
+/// lines are others, the request counts only if no change of the file is known to be made for another. If none of its changes of the
 /// file is recorded, the session is named, but nothing is quoted.
 async fn likely(
     project: &OpenProject,
@@ -266,14 +272,16 @@ async fn requests(
     words: &BTreeSet<String>,
 ) -> Result<Vec<(usize, Conversation, Vec<Quote>)>> {
     let mut found: Vec<(usize, Conversation, Vec<Quote>)> = Vec::new();
+    let mut keys: HashSet<MemoryKey> = HashSet::new();
     for change in changes {
         let conversation = before(project, change.memory).await?;
         let quotes = conversation.quotes(words);
-        let Some(first) = quotes.first() else { continue };
-        let key = conversation.messages[first.message].key;
-        let is_new = !found.iter().any(|(_, other, quotes)| other.messages[quotes[0].message].key == key);
-        if is_new {
-            found.push((reasons::shared(&first.text, words), conversation, quotes));
+        // The last one is what was asked right before the change.
+        let Some(last) = quotes.iter().rfind(|quote| quote.part != Part::Decided) else { continue };
+        let key = conversation.messages[last.message].key;
+        if keys.insert(key) {
+            let shared = quotes.iter().map(|quote| reasons::shared(&quote.text, words)).max().unwrap_or(0);
+            found.push((shared, conversation, quotes));
         }
     }
     Ok(found)
@@ -310,7 +318,10 @@ async fn conversation(project: &OpenProject, session: SessionId, ordinal: i64) -
 fn words(group: &Group) -> BTreeSet<String> {
     let subject = group.commit.as_ref().and_then(|commit| commit.message.lines().next()).unwrap_or_default();
     // The extension of a file is a word of too many sentences.
-    let name = |path: &str| path.rfind('.').filter(|dot| *dot > 0).map_or(path.len(), |dot| dot);
+    let name = |path: &str| {
+        let file = path.rfind('/').map_or(0, |at| at + 1);
+        path[file..].rfind('.').filter(|dot| *dot > 0).map_or(path.len(), |dot| file + dot)
+    };
     let mut texts: Vec<&str> = group.paths.iter().map(|path| &path[..name(path)]).collect();
     texts.extend(group.lines.iter().map(|line| line.text.as_str()).chain([subject]));
     reasons::words_of(&texts)

@@ -72,8 +72,8 @@ pub struct Group {
     /// The calls of these sessions that changed the file in the month before, but of whose lines none or only a sample is
     /// known; the latest first.
     pub changes: Vec<Writer>,
-    /// All calls with which the likeliest session changed the file in the month before, if it surely led to the commit;
-    /// the latest first.
+    /// The calls with which the likeliest session changed the file in the month before, if it surely led to the commit; the
+    /// latest first, and at most one more than [`MOST_WRITERS`].
     pub reworked: Vec<Writer>,
     /// The tool call that wrote the lines.
     pub writer: Option<Writer>,
@@ -150,15 +150,13 @@ impl Group {
     /// they are committed.
     pub fn find_changes(&mut self, rows: &[WriteRow], until: Millis) {
         let is_partly_known = |row: &&WriteRow| row.lines.is_empty() || SAMPLES.contains(&row.lines.len());
-        let is_near = |row: &&WriteRow| {
-            let is_file = self.paths.contains(&row.path) || self.originals.contains(&row.path);
-            is_file && (until - HORIZON..=until).contains(&row.time)
-        };
+        let is_near =
+            |row: &&WriteRow| self.paths.contains(&row.path) && (until - HORIZON..=until).contains(&row.time);
         let linked = rows.iter().filter(|row| self.is_linked(row.session)).filter(is_near);
         let changes = linked.filter(is_partly_known).take(MOST_WRITERS).map(Writer::of).collect();
         let sure = self.links.first().filter(|_| self.has_sure_link()).map(|(session, _)| *session);
         let own = rows.iter().filter(|row| Some(row.session) == sure).filter(is_near);
-        self.reworked = own.map(Writer::of).collect();
+        self.reworked = own.take(MOST_WRITERS + 1).map(Writer::of).collect();
         self.changes = changes;
     }
 
@@ -168,17 +166,14 @@ impl Group {
         self.writer.is_none() && self.reworked.is_empty() && self.has_sure_link()
     }
 
-    /// Finds the files of which this one may be a copy, as programs that build or install make them: files with the same
-    /// name, in a folder of the same name, that the likeliest session changed.
-    pub fn find_originals(&mut self, rows: &[WriteRow]) {
-        let Some((session, _)) = self.links.first() else { return };
-        let ends: HashSet<&str> = self.paths.iter().filter_map(|path| end(path)).collect();
-        let is_original = |row: &&WriteRow| {
-            row.session == *session
-                && !self.paths.contains(&row.path)
-                && end(&row.path).is_some_and(|end| ends.contains(end))
-        };
-        self.originals = rows.iter().filter(is_original).map(|row| row.path.clone()).collect();
+    /// Divides the group by the calls of the likeliest session that wrote its lines into files of which this one may be a
+    /// [copy](originals).
+    pub fn by_original(mut self, rows: &[WriteRow], until: Millis) -> Vec<Group> {
+        let session = self.links.first().map(|(session, _)| *session);
+        let is_its = |row: &&WriteRow| Some(row.session) == session && !self.paths.contains(&row.path);
+        let rows: Vec<WriteRow> = rows.iter().filter(is_its).cloned().collect();
+        self.originals = rows.iter().map(|row| row.path.clone()).collect();
+        self.by_writer(&rows, until)
     }
 
     fn divided(self, writers: &[(Writer, HashSet<u32>)]) -> Vec<Group> {
@@ -235,10 +230,19 @@ impl Group {
     }
 }
 
-/// Returns the name of a file with that of its folder; `None` if it lies in no folder.
+/// Keeps the changes of files of which a file with one of the names `paths` may be a copy, as programs that build or
+/// install make them: the file and the two folders around it have the same names.
+pub fn originals(mut rows: Vec<WriteRow>, paths: &BTreeSet<String>) -> Vec<WriteRow> {
+    let ends: HashSet<&str> = paths.iter().filter_map(|path| end(path)).collect();
+    rows.retain(|row| end(&row.path).is_some_and(|end| ends.contains(end)));
+    rows
+}
+
+/// Returns the name of a file with those of the two folders around it; `None` if there are fewer folders.
 fn end(path: &str) -> Option<&str> {
-    let (folders, _) = path.rsplit_once('/')?;
-    Some(&path[folders.rfind('/').map_or(0, |at| at + 1)..])
+    let mut slashes = path.rmatch_indices('/').map(|(at, _)| at);
+    let (_, outer) = (slashes.next()?, slashes.next()?);
+    Some(&path[slashes.next().map_or(0, |at| at.min(outer) + 1)..])
 }
 
 /// Returns the lines that many sessions wrote.
@@ -367,24 +371,22 @@ mod tests {
 
     #[test]
     fn a_copy_of_a_file_leads_to_the_call_that_wrote_the_original() {
+        let paths = BTreeSet::from(["apps/docs/parts/card/new.rs".to_owned()]);
         let group = || {
             let group = groups(vec![run(1..3, commit(), &[1, 2])]).remove(0);
-            let paths = BTreeSet::from(["apps/docs/card/new.rs".to_owned()]);
-            Group { links: vec![(SessionKey::from_store(7), 0.95)], paths, ..group }
+            let links = vec![(SessionKey::from_store(7), 0.95), (SessionKey::from_store(8), 0.6)];
+            Group { links, paths: paths.clone(), ..group }
         };
-        let written =
-            |path: &str, session: i64| [WriteRow { path: path.into(), ..row(session, 10, &[1, 2]) }];
-        let writer = |rows: &[WriteRow]| {
-            let mut group = group();
-            assert!(group.may_be_copied());
-            group.find_originals(rows);
-            shown(group.by_writer(rows, 100)).remove(0).1
+        let writer = |path: &str, session: i64| {
+            assert!(group().may_be_copied());
+            let rows = vec![WriteRow { path: path.into(), ..row(session, 10, &[1, 2]) }];
+            shown(group().by_original(&originals(rows, &paths), 100)).remove(0).1
         };
-        assert_eq!(writer(&written("packages/ui/card/new.rs", 7)), Some(10));
-        for (path, session) in
-            [("packages/ui/list/new.rs", 7), ("card/other.rs", 7), ("packages/card/new.rs", 8), ("new.rs", 7)]
-        {
-            assert_eq!(writer(&written(path, session)), None, "{path}");
+        assert_eq!(writer("packages/ui/parts/card/new.rs", 7), Some(10));
+        assert_eq!(writer("parts/card/new.rs", 7), Some(10));
+        let others = ["packages/lists/card/new.rs", "card/new.rs", "parts/card/other.rs", "new.rs"];
+        for (path, session) in others.map(|path| (path, 7)).into_iter().chain([("x/parts/card/new.rs", 8)]) {
+            assert_eq!(writer(path, session), None, "{path}");
         }
     }
 
