@@ -3,7 +3,7 @@
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::groups::{self, Group, MOST_WRITERS, Writer};
+use super::groups::{self, Group, Writer};
 use super::page::{Explained, Other, Reason, escaped};
 use crate::common::beginning_in_bytes;
 use crate::memory::show;
@@ -238,8 +238,7 @@ async fn before(project: &OpenProject, call: MemoryKey) -> Result<Conversation> 
 /// wrote them.
 ///
 /// If the session changed the file for several requests, only a request about the lines counts. If all of the recorded
-/// lines are others, the request counts only if no change of the file is known to be made for another. If none of its changes of the
-/// file is recorded, the session is named, but nothing is quoted.
+/// lines are others, or none of its changes of the file is recorded, the session is named, but nothing is quoted.
 async fn likely(
     project: &OpenProject,
     group: &Group,
@@ -250,12 +249,6 @@ async fn likely(
     let best = found.into_iter().rev().max_by_key(|(shared, ..)| *shared);
     if let Some((_, conversation, quotes)) = best.filter(|(shared, ..)| is_only || *shared > 1) {
         return Ok((conversation, quotes));
-    }
-    if group.changes.is_empty() && group.reworked.len() <= MOST_WRITERS {
-        let mut found = requests(project, &group.reworked, words).await?;
-        if let (Some((_, conversation, quotes)), true) = (found.pop(), found.is_empty()) {
-            return Ok((conversation, quotes));
-        }
     }
     // Requests that only share words with the lines were mostly wrong, so none is quoted.
     match group.has_sure_link() {

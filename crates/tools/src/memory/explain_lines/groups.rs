@@ -12,7 +12,7 @@ use tiro_store::{SessionKey, WriteRow};
 
 /// How many tool calls are looked for that wrote lines of one commit. Arbitrary: the lines of further calls have no
 /// known writer.
-pub const MOST_WRITERS: usize = 12;
+const MOST_WRITERS: usize = 12;
 
 /// The numbers of lines of a change of which only a sample is recorded: that of an earlier version, and that of this one.
 const SAMPLES: [usize; 2] = [64, MOST_LINES];
@@ -72,9 +72,8 @@ pub struct Group {
     /// The calls of these sessions that changed the file in the month before, but of whose lines none or only a sample is
     /// known; the latest first.
     pub changes: Vec<Writer>,
-    /// The calls with which the likeliest session changed the file in the month before, if it surely led to the commit; the
-    /// latest first, and at most one more than [`MOST_WRITERS`].
-    pub reworked: Vec<Writer>,
+    /// Whether the likeliest session surely led to the commit and changed the file in the month before.
+    pub is_changed: bool,
     /// The tool call that wrote the lines.
     pub writer: Option<Writer>,
 }
@@ -145,9 +144,8 @@ impl Group {
         self.divided(&writers)
     }
 
-    /// Finds the calls of linked sessions that changed the file, but of whose lines none or only a sample is known. Also
-    /// finds all changes of the file by a session that surely led to the commit, because lines are often formatted before
-    /// they are committed.
+    /// Finds the calls of linked sessions that changed the file, but of whose lines none or only a sample is known, and
+    /// whether the likeliest session changed the file.
     pub fn find_changes(&mut self, rows: &[WriteRow], until: Millis) {
         let is_partly_known = |row: &&WriteRow| row.lines.is_empty() || SAMPLES.contains(&row.lines.len());
         let is_near =
@@ -155,15 +153,14 @@ impl Group {
         let linked = rows.iter().filter(|row| self.is_linked(row.session)).filter(is_near);
         let changes = linked.filter(is_partly_known).take(MOST_WRITERS).map(Writer::of).collect();
         let sure = self.links.first().filter(|_| self.has_sure_link()).map(|(session, _)| *session);
-        let own = rows.iter().filter(|row| Some(row.session) == sure).filter(is_near);
-        self.reworked = own.take(MOST_WRITERS + 1).map(Writer::of).collect();
+        self.is_changed = rows.iter().filter(|row| Some(row.session) == sure).any(|row| is_near(&row));
         self.changes = changes;
     }
 
     /// Returns whether the lines may be copied from another file of a session that surely led to the commit: no recorded
     /// change of this file has them.
     pub fn may_be_copied(&self) -> bool {
-        self.writer.is_none() && self.reworked.is_empty() && self.has_sure_link()
+        self.writer.is_none() && !self.is_changed && self.has_sure_link()
     }
 
     /// Divides the group by the calls of the likeliest session that wrote its lines into files of which this one may be a
@@ -204,7 +201,7 @@ impl Group {
                 memory: self.memory,
                 links: self.links.clone(),
                 changes: self.changes.clone(),
-                reworked: self.reworked.clone(),
+                is_changed: self.is_changed,
             });
             group.lines.push(line.clone());
         }
@@ -278,7 +275,7 @@ pub fn of(origins: &LineOrigins) -> Vec<Group> {
                 memory: None,
                 links: Vec::new(),
                 changes: Vec::new(),
-                reworked: Vec::new(),
+                is_changed: false,
                 writer: None,
             });
         }

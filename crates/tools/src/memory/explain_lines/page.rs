@@ -279,7 +279,7 @@ fn link(group: &Group) -> String {
         }
         (None, Some((_, confidence))) => {
             let sure = percent(*confidence);
-            match group.changes.is_empty() && group.reworked.is_empty() {
+            match group.changes.is_empty() && !group.is_changed {
                 true => {
                     format!("it led to the commit ({sure}), but no recorded change of it is in this file")
                 }
