@@ -3,7 +3,7 @@
 //! Two stores get the same kind of messages and stashed segments, the large store ten times as many. The figures are
 //! the medians of the times of the first page of sessions, of the stash's list and of `tiro stats`, and their ratios.
 //! Nothing is embedded. The time to save is a figure too, because the counts that pages read are kept by writes. The
-//! views of `tiro open` are measured on the large store ([`views`](crate::views)).
+//! views of `tiro open` are measured on the large store ([`views`]).
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
