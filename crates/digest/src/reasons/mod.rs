@@ -102,22 +102,13 @@ pub fn in_conversation(messages: &[Said<'_>], words: &BTreeSet<String>) -> Vec<Q
     for request in requests.take(REQUESTS) {
         let text = messages[request].text;
         last = last.min(request);
-        if accepts(text) || confirms(text) {
-            let proposed = proposal(messages, request, words);
-            if let Some(proposed) = proposed {
-                quotes.retain(|kept: &Quote| shared(&kept.text, words) > 0);
-                quotes.insert(0, proposed);
-                break;
-            }
+        let is_reply = accepts(text) || confirms(text);
+        if let Some(proposed) = is_reply.then(|| proposal(messages, request, words)).flatten() {
+            quotes.retain(|kept: &Quote| shared(&kept.text, words) > 0);
+            quotes.insert(0, proposed);
+            break;
         }
-        let own: Vec<Sentence> = own_words(text).into_iter().map(|own| as_written(text, own)).collect();
-        // A list asks for different things, so an item must be about the lines.
-        let is_list = own.iter().filter(|sentence| sentence.is_item).count() >= ITEMS;
-        let is_about = |sentence: &Sentence| !sentence.is_item || shared(&sentence.text, words) > 1;
-        let own: Vec<Sentence> = own.into_iter().filter(|own| !is_list || is_about(own)).collect();
-        let says = |asked: &&Sentence| !is_list || asked.is_item || shared(&asked.text, words) > 0;
-        let asked = best(&own, words).filter(says).map(|asked| (asked.range.clone(), asked.text.clone()));
-        if let Some((range, text)) = asked.or_else(|| beginning(text, is_list)) {
+        if let Some((range, text)) = asked(text, words) {
             let is_short = |text: &str| stems(text).len() < FEW_STEMS_ALONE;
             let is_about = |text: &str| shared(text, words) > 0;
             let (ends, says_little) = (!is_short(&text), is_short(&text) && !is_about(&text));
@@ -140,6 +131,19 @@ pub fn in_conversation(messages: &[Said<'_>], words: &BTreeSet<String>) -> Vec<Q
     let answers = (last..messages.len()).rev().filter(|place| messages[*place].role == Role::Assistant);
     quotes.extend(answers.filter_map(|place| decision(messages[place].text, place, words)).next());
     quotes
+}
+
+/// Returns what a request says about the lines: a sentence, or its beginning.
+fn asked(request: &str, words: &BTreeSet<String>) -> Option<(Range<usize>, String)> {
+    let own = own_words(request).into_iter().map(|own| as_written(request, own));
+    let mut own: Vec<Sentence> = own.collect();
+    let is_list = own.iter().filter(|sentence| sentence.is_item).count() >= ITEMS;
+    if is_list {
+        // A list asks for different things, so each sentence must be about the lines.
+        own.retain(|sentence| shared(&sentence.text, words) > usize::from(sentence.is_item));
+    }
+    let best = best(&own, words).map(|best| (best.range.clone(), best.text.clone()));
+    best.or_else(|| beginning(request, is_list))
 }
 
 /// Returns whether a request names something by a pronoun, so that it can't be understood alone.

@@ -164,17 +164,13 @@ fn is_beginning(text: &str) -> bool {
 }
 
 impl Named {
-    /// Returns the session whose whole name is the text.
-    pub fn whole(&self) -> Option<&SessionId> {
-        self.matching.first().filter(|session| session.as_str() == self.name)
-    }
-
     /// Returns the session whose whole name is the text, or else the only one that the text names. Returns `None` if the
     /// text names none.
     ///
     /// Errors as [`Named::only`] does.
     pub fn one(&self) -> Result<Option<&SessionId>> {
-        if let Some(whole) = self.whole() { Ok(Some(whole)) } else { self.only() }
+        let whole = self.matching.first().filter(|session| session.as_str() == self.name);
+        if whole.is_some() { Ok(whole) } else { self.only() }
     }
 
     /// Returns whether the text names no session.

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::common::beginning_in_bytes;
+use crate::common::{beginning_in_bytes, short_sha};
 use tiro_base::envelope;
 use tiro_base::error::Result;
 use tiro_base::memory::{Kind, Memory};
@@ -96,7 +96,7 @@ pub async fn of(store: &dyn ReadStore, scope: &Scope, memory: &Memory) -> Result
         store.linked_commits(scope, session, memory.head_sha.clone(), memory.time, MOST).await?;
     let linked = rows.into_iter().map(|row| Linked {
         kind: "commit",
-        open: row.sha.as_deref().map_or(row.id.to_string(), |sha| escaped(sha.get(..10).unwrap_or(sha))),
+        open: row.sha.as_deref().map_or(row.id.to_string(), |sha| escaped(short_sha(sha))),
         name: row.sha.as_deref().map(escaped).unwrap_or_default(),
         title: title(&row.subject),
         date: day(row.time),

@@ -70,11 +70,8 @@ pub async fn with_writers(project: &OpenProject, mut groups: Vec<Group>, now: Mi
         let until = group.commit.as_ref().map_or(now, |commit| commit.time + AFTER_COMMIT);
         group.find_changes(&rows, until);
         for group in group.by_writer(&rows, until) {
-            if !group.may_be_copied() {
-                divided.push(group);
-                continue;
-            }
-            if near.len() == MOST_COPIES && !near.contains_key(&until) {
+            let is_enough = near.len() == MOST_COPIES && !near.contains_key(&until);
+            if is_enough || !group.may_be_copied() {
                 divided.push(group);
                 continue;
             }

@@ -63,8 +63,6 @@ pub struct Group {
     pub commit: Option<OriginCommit>,
     /// The paths that the file had.
     pub paths: BTreeSet<String>,
-    /// The paths of files of which the file may be a copy.
-    pub originals: BTreeSet<String>,
     /// The memory of the commit.
     pub memory: Option<MemoryKey>,
     /// The sessions that led to the commit, each with its confidence, the likeliest first.
@@ -112,9 +110,21 @@ impl Group {
     /// wrote the lines again. A line that says too little goes with the line before it. If nothing but its lines links
     /// a session to the commit, it counts only with most of the lines.
     pub fn by_writer(self, rows: &[WriteRow], until: Millis) -> Vec<Group> {
-        let is_it = |row: &&WriteRow| self.paths.contains(&row.path) || self.originals.contains(&row.path);
-        let rows: Vec<&WriteRow> = rows.iter().filter(is_it).collect();
-        let common = common(&rows);
+        let rows: Vec<&WriteRow> = rows.iter().filter(|row| self.paths.contains(&row.path)).collect();
+        self.by_writer_among(&rows, until)
+    }
+
+    /// Does as [`Group::by_writer`] with the calls of the likeliest session that wrote files of which this one may be a
+    /// [copy](originals).
+    pub fn by_original(self, rows: &[WriteRow], until: Millis) -> Vec<Group> {
+        let session = self.links.first().map(|(session, _)| *session);
+        let is_its = |row: &&WriteRow| Some(row.session) == session && !self.paths.contains(&row.path);
+        let rows: Vec<&WriteRow> = rows.iter().filter(is_its).collect();
+        self.by_writer_among(&rows, until)
+    }
+
+    fn by_writer_among(self, rows: &[&WriteRow], until: Millis) -> Vec<Group> {
+        let common = common(rows);
         let mut left: HashSet<u32> = self.lines.iter().filter_map(|line| line.hash).collect();
         let all = left.len();
         let mut writers: Vec<(Writer, HashSet<u32>)> = Vec::new();
@@ -163,16 +173,6 @@ impl Group {
         self.writer.is_none() && !self.is_changed && self.has_sure_link()
     }
 
-    /// Divides the group by the calls of the likeliest session that wrote its lines into files of which this one may be a
-    /// [copy](originals).
-    pub fn by_original(mut self, rows: &[WriteRow], until: Millis) -> Vec<Group> {
-        let session = self.links.first().map(|(session, _)| *session);
-        let is_its = |row: &&WriteRow| Some(row.session) == session && !self.paths.contains(&row.path);
-        let rows: Vec<WriteRow> = rows.iter().filter(is_its).cloned().collect();
-        self.originals = rows.iter().map(|row| row.path.clone()).collect();
-        self.by_writer(&rows, until)
-    }
-
     fn divided(self, writers: &[(Writer, HashSet<u32>)]) -> Vec<Group> {
         let place =
             |line: &Line| line.hash.map(|hash| writers.iter().position(|(_, own)| own.contains(&hash)));
@@ -197,7 +197,6 @@ impl Group {
                 origin: self.origin.clone(),
                 commit: self.commit.clone(),
                 paths: self.paths.clone(),
-                originals: self.originals.clone(),
                 memory: self.memory,
                 links: self.links.clone(),
                 changes: self.changes.clone(),
@@ -271,7 +270,6 @@ pub fn of(origins: &LineOrigins) -> Vec<Group> {
                 origin: run.origin.clone(),
                 commit: sha.and_then(|sha| origins.commits.get(sha)).cloned(),
                 paths: BTreeSet::from([origins.path.clone()]),
-                originals: BTreeSet::new(),
                 memory: None,
                 links: Vec::new(),
                 changes: Vec::new(),

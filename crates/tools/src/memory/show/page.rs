@@ -102,13 +102,10 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let limit = args.limit.unwrap_or(50).clamp(1, MOST);
     let project = caller.project(engine).await?;
     let matching = named::sessions(&project, &args.session).await?;
-    let session = match matching.whole() {
-        Some(whole) => whole.clone(),
-        None => matching.only()?.cloned().ok_or_else(|| {
-            Error::not_found(format!("no session is called `{}`", quoted(&args.session)))
-                .hint("list_sessions shows the names and titles of sessions")
-        })?,
-    };
+    let session = matching.one()?.cloned().ok_or_else(|| {
+        Error::not_found(format!("no session is called `{}`", quoted(&args.session)))
+            .hint("list_sessions shows the names and titles of sessions")
+    })?;
     let (store, scope) = (project.store.as_ref(), &project.scope);
     let own = Scope { sessions: Sessions::Only(vec![session.clone()]), ..scope.clone() };
     let listed = store.sessions(&own, 0, 1).await?.pop();

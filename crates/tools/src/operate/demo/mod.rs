@@ -18,6 +18,7 @@ use serde::Serialize;
 use self::consulting::Consulting;
 use self::long_conversation::Assembled;
 use self::stashing::Stashing;
+use crate::common::short_sha;
 use crate::memory::search_project_memory as search;
 use crate::memory::search_project_memory::Hit;
 use crate::operate::{import_git, index};
@@ -365,7 +366,7 @@ impl Output {
                 let cited = match (&hit.session_id, &hit.source_id) {
                     (Some(session), Some(source)) => format!("{session}, message {source}"),
                     _ if hit.path.is_some() => hit.path.clone().unwrap_or_default(),
-                    (_, Some(source)) => format!("commit {}", source.get(..10).unwrap_or(source)),
+                    (_, Some(source)) => format!("commit {}", short_sha(source)),
                     _ => hit.id.clone(),
                 };
                 let date = hit.time.get(..10).unwrap_or(&hit.time);
