@@ -144,9 +144,7 @@ fn divide(text: &str) -> Vec<Range<usize>> {
         match found.last_mut() {
             Some(open) if is_abbreviated(text[open.clone()].trim_end()) => open.end = end,
             // A name of a file, such as `docs.$.tsx` or `docs.[page].tsx`.
-            Some(open) if text[open.clone()].ends_with('.') && piece.starts_with(['$', '[', '{']) => {
-                open.end = end
-            }
+            Some(open) if goes_on_as_name(&text[open.clone()], piece) => open.end = end,
             Some(open) if ends_quoted(text[open.clone()].trim_end()) && goes_on(piece) => open.end = end,
             _ => found.push(start..end),
         }
@@ -159,6 +157,12 @@ fn divide(text: &str) -> Vec<Range<usize>> {
         found[next].start = found[next - 1].end;
     }
     found.into_iter().flat_map(|range| asides(text, range)).flat_map(|range| thai(text, range)).collect()
+}
+
+/// Returns whether `piece` goes on with a name in which the rules found the end of a sentence. A text that is too long to be
+/// quoted doesn't go on, because its end is read again for each piece.
+fn goes_on_as_name(text: &str, piece: &str) -> bool {
+    text.len() <= LONGEST && text.ends_with('.') && piece.starts_with(['$', '[', '{'])
 }
 
 /// Returns whether a text ends with a quoted question or exclamation, after which the sentence may go on.
