@@ -131,6 +131,12 @@ fn sentences_in_many_languages() {
     assert_eq!(texts(thai).len(), 2);
 }
 
+/// The end of the joined text used to be read again for each part.
+#[test]
+fn a_name_of_many_parts_takes_no_longer_than_its_length() {
+    assert!(!said(&"docs.$.".repeat(100_000)).is_empty());
+}
+
 #[test]
 fn only_whole_sentences_can_be_quoted() {
     for text in
