@@ -24,10 +24,15 @@ pub fn quotations(text: &str) -> Vec<Range<usize>> {
     // The last mark that ends a quotation, by its kind, and for straight marks by its paragraph.
     let last = |mark: &Mark| {
         let ends = MARKS.iter().find(|(start, _)| *start == mark.mark)?.1;
-        marks.iter().rposition(|end| {
-            let is_near = !mark.mark.is_ascii() || end.paragraph == mark.paragraph;
-            end.closes && ends.contains(end.mark) && is_near
-        })
+        let (from, to) = match mark.mark.is_ascii() {
+            true => (
+                marks.partition_point(|other| other.paragraph < mark.paragraph),
+                marks.partition_point(|other| other.paragraph <= mark.paragraph),
+            ),
+            false => (0, marks.len()),
+        };
+        let found = marks[from..to].iter().rposition(|end| end.closes && ends.contains(end.mark))?;
+        Some(from + found)
     };
     let mut known: Vec<((char, usize), Option<usize>)> = Vec::new();
     let mut found = Vec::new();
