@@ -82,4 +82,7 @@ pub struct OriginCommit {
     pub time: Millis,
     /// The message, redacted.
     pub message: String,
+    /// Whether its first parent has no such file.
+    #[serde(default)]
+    pub makes_file: bool,
 }

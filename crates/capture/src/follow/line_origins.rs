@@ -163,8 +163,10 @@ fn commits(repository: &Repository, runs: &[Blamed]) -> BTreeMap<String, OriginC
         }
         if let Ok(detail) = reader.header(&sha) {
             let time = detail.author_time.seconds.saturating_mul(1000);
-            let commit = OriginCommit { author: detail.author.name, time, message: detail.message.text };
-            commits.insert(name, commit);
+            let is_missing = |parent| repository.blob_at(parent, &run.path).is_ok_and(|blob| blob.is_none());
+            let makes_file = detail.parents.first().is_none_or(is_missing);
+            let (author, message) = (detail.author.name, detail.message.text);
+            commits.insert(name, OriginCommit { author, time, message, makes_file });
         }
     }
     commits

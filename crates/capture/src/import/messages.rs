@@ -50,6 +50,9 @@ pub struct Said {
     pub session: Option<String>,
     /// The files that it changed, if it is a tool call. The paths are those of the machine on which it ran.
     pub written: Vec<WrittenFile>,
+    /// The files one or more of which it may have changed, if it is a tool call of which the export leaves out the path.
+    /// The paths may be names without folders.
+    pub likely: Vec<WrittenFile>,
     /// The abbreviated ids of the commits that it made, as far as git printed them; `None` if it made none.
     pub commits: Option<Vec<String>>,
 }
@@ -58,7 +61,8 @@ impl Said {
     /// Returns a message of which nothing more is known than its role and text.
     pub fn new(role: Role, text: String) -> Said {
         let (speaker, time, id, session) = (None, None, None, None);
-        Said { role, speaker, text, time, id, session, written: Vec::new(), commits: None }
+        let (written, likely) = (Vec::new(), Vec::new());
+        Said { role, speaker, text, time, id, session, written, likely, commits: None }
     }
 }
 

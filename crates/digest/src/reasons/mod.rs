@@ -1,6 +1,7 @@
 //! Finds the sentences that say why lines were written: in the conversation in which they were written, and in the
 //! message of their commit. The sentences are quoted whole.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -22,14 +23,17 @@ const FEW_STEMS: usize = 2;
 /// Arbitrary.
 const FEW_STEMS_ALONE: usize = 5;
 
+/// A request of fewer stems than this, none of which is in the lines, is quoted with the request before it. Arbitrary.
+const ENOUGH_STEMS: usize = 10;
+
 /// A request with at least this many items is a list. Arbitrary.
 const ITEMS: usize = 3;
 
 /// A text of more bytes than this is not quoted whole: the limit of [`quotable`].
 const LONGEST_SENTENCE: usize = 500;
 
-/// How many characters are quoted of a longer request. Arbitrary: three lines.
-const LONGEST_BEGINNING: usize = 300;
+/// How many characters are quoted of a request of more sentences. Arbitrary: three lines.
+const LONGEST_REQUEST: usize = 300;
 
 /// Words that connect a sentence with its reason.
 const CONNECTIVES: [&str; 18] = [
@@ -51,6 +55,32 @@ const CONNECTIVES: [&str; 18] = [
     "the problem is",
     "the issue is",
     "that's why",
+];
+
+/// Words of a sentence that proposes something. A sentence without them reports what was done.
+const PROPOSES: [&str; 22] = [
+    "i could",
+    "we could",
+    "i can",
+    "we can",
+    "should i",
+    "should we",
+    "i should",
+    "we should",
+    "shall",
+    "would you",
+    "want me",
+    "do you want",
+    "let's",
+    "i'll",
+    "i will",
+    "we'll",
+    "we will",
+    "i'd",
+    "i would",
+    "suggest",
+    "recommend",
+    "propose",
 ];
 
 /// A message before lines were written.
@@ -97,53 +127,106 @@ pub fn words_of(texts: &[&str]) -> BTreeSet<String> {
 /// [words](words_of) of the lines. The result is empty if nothing says why.
 pub fn in_conversation(messages: &[Said<'_>], words: &BTreeSet<String>) -> Vec<Quote> {
     let requests = (0..messages.len()).rev().filter(|place| messages[*place].role == Role::User);
-    let mut quotes = Vec::new();
+    let mut quotes: Vec<Quote> = Vec::new();
     let mut last = messages.len();
     for request in requests.take(REQUESTS) {
         let text = messages[request].text;
         last = last.min(request);
         let is_reply = accepts(text) || confirms(text);
-        if let Some(proposed) = is_reply.then(|| proposal(messages, request, words)).flatten() {
-            quotes.retain(|kept: &Quote| shared(&kept.text, words) > 0);
+        let says = |text: &str| stems(text).len();
+        let is_about = |text: &str| shared(text, words) > 0;
+        let says_little = |text: &str| says(text) < FEW_STEMS_ALONE && !is_about(text);
+        let is_first = quotes.first().is_none_or(|quote| quote.part != Part::Accepted);
+        let proposed = (is_reply && is_first).then(|| proposal(messages, request, words)).flatten();
+        if let Some(proposed) = proposed {
+            quotes.retain(|kept| !says_little(&kept.text));
             quotes.insert(0, proposed);
-            break;
+            continue;
         }
-        if let Some((range, text)) = asked(text, words) {
-            let is_short = |text: &str| stems(text).len() < FEW_STEMS_ALONE;
-            let is_about = |text: &str| shared(text, words) > 0;
-            let (ends, says_little) = (!is_short(&text), is_short(&text) && !is_about(&text));
-            let asked = Quote { part: Part::Asked, message: request, range, text };
-            match quotes.first().map(|kept| (is_about(&kept.text), stems(&kept.text).len())) {
-                // "Write the docs for it, too" is about the lines, but only the request before it says what "it" is.
-                Some((true, _)) if ends && (is_about(&asked.text) || refers_back(&quotes[0].text)) => {
+        let Some((range, text)) = asked(text, words) else { continue };
+        let is_enough = says(&text) >= if is_about(&text) { FEW_STEMS_ALONE } else { ENOUGH_STEMS };
+        let asked = Quote { part: Part::Asked, message: request, range, text };
+        match quotes.first().map(|kept| kept.text.as_str()) {
+            // The request to which the proposal answers.
+            Some(_) if quotes[0].part == Part::Accepted => {
+                if !says_little(&asked.text) {
                     quotes.insert(0, asked);
                 }
-                Some((true, _)) => {}
-                // "Carry on with the next steps" says nothing without the request before it.
-                Some((false, says)) if says_little && stems(&asked.text).len() <= says => {}
-                _ => quotes = vec![asked],
-            }
-            if ends {
                 break;
             }
+            // "Carry on with the next steps" says nothing without the request before it.
+            Some(kept) if says_little(kept) => {
+                if !says_little(&asked.text) || says(&asked.text) > says(kept) {
+                    quotes = vec![asked];
+                }
+            }
+            // "Write the docs for it, too" is about the lines, but only the request before it says what "it" is.
+            Some(kept) => {
+                let says_more =
+                    says(&asked.text) >= FEW_STEMS_ALONE && (!is_about(kept) || refers_back(kept));
+                if is_about(&asked.text) || says_more {
+                    quotes.insert(0, asked);
+                    break;
+                }
+            }
+            None => quotes.push(asked),
+        }
+        if is_enough {
+            break;
         }
     }
-    let answers = (last..messages.len()).rev().filter(|place| messages[*place].role == Role::Assistant);
-    quotes.extend(answers.filter_map(|place| decision(messages[place].text, place, words)).next());
+    let mut answers = (last..messages.len()).rev().filter(|place| messages[*place].role == Role::Assistant);
+    let decided = answers.clone().find_map(|place| decision(messages[place].text, place, words));
+    // A request such as "implement the plan" says nothing, but the assistant often says which part of it comes next.
+    let said = |place: usize| announcement(messages[place].text, place, words);
+    quotes.extend(decided.or_else(|| quotes.is_empty().then(|| answers.find_map(said)).flatten()));
     quotes
 }
 
-/// Returns what a request says about the lines: a sentence, or its beginning.
+/// Returns what a request says about the lines: the sentence about them with those around it, or its beginning.
 fn asked(request: &str, words: &BTreeSet<String>) -> Option<(Range<usize>, String)> {
     let own = own_words(request).into_iter().map(|own| as_written(request, own));
     let mut own: Vec<Sentence> = own.collect();
     let is_list = own.iter().filter(|sentence| sentence.is_item).count() >= ITEMS;
+    own.retain(says_something);
     if is_list {
         // A list asks for different things, so each sentence must be about the lines.
         own.retain(|sentence| shared(&sentence.text, words) > usize::from(sentence.is_item));
     }
-    let best = best(&own, words).map(|best| (best.range.clone(), best.text.clone()));
-    best.or_else(|| beginning(request, is_list))
+    match best(&own, words) {
+        Some(best) if is_list => Some((own[best].range.clone(), own[best].text.clone())),
+        Some(best) => Some(around(&own, best)),
+        None => beginning(request, is_list),
+    }
+}
+
+/// Returns the sentence at `place` with those around it, as many as fit: the first sentence of a request often says what
+/// is wrong, and the next one what to do.
+fn around(own: &[Sentence], place: usize) -> (Range<usize>, String) {
+    let size = |at: usize| own.get(at).map_or(usize::MAX, |sentence| sentence.text.chars().count() + 1);
+    let (mut from, mut to) = (place, place + 1);
+    let mut left = LONGEST_REQUEST.saturating_sub(size(place));
+    loop {
+        let quoted = to - from;
+        if from > 0 && size(from - 1) <= left {
+            from -= 1;
+            left -= size(from);
+        }
+        if size(to) <= left {
+            left -= size(to);
+            to += 1;
+        }
+        if to - from == quoted {
+            break;
+        }
+    }
+    let mut text = String::new();
+    for sentence in &own[from..to] {
+        let joint = if text.ends_with(char::is_alphanumeric) { " · " } else { " " };
+        text += if text.is_empty() { "" } else { joint };
+        text += &sentence.text;
+    }
+    (own[from].range.start..own[to - 1].range.end, text)
 }
 
 /// Returns whether a request names something by a pronoun, so that it can't be understood alone.
@@ -171,26 +254,20 @@ pub fn in_commit(message: &str, words: &BTreeSet<String>) -> Option<Sentence> {
     Some(Sentence { range: start + found.range.start..start + found.range.end, ..found })
 }
 
-/// Returns the sentence of a request that is about the lines, or else the one that says most.
-fn best<'s>(own: &'s [Sentence], words: &BTreeSet<String>) -> Option<&'s Sentence> {
-    let rated = own.iter().enumerate().filter(|(_, sentence)| {
-        sentence.form != Form::Aside && is_prose(&sentence.text) && !is_boilerplate(&sentence.text)
-    });
-    let rated = rated.filter_map(|(place, sentence)| {
+/// Returns whether a sentence may say why.
+fn says_something(sentence: &Sentence) -> bool {
+    sentence.form != Form::Aside && is_prose(&sentence.text) && !is_boilerplate(&sentence.text)
+}
+
+/// Returns the place of the sentence that is about the lines, or else of the one that says most.
+fn best(said: &[Sentence], words: &BTreeSet<String>) -> Option<usize> {
+    let rated = said.iter().enumerate().filter_map(|(place, sentence)| {
         let stems = stems(&sentence.text);
         let shared = stems.intersection(words).count();
         let says = stems.len().min(12);
-        (says >= FEW_STEMS).then_some((
-            shared,
-            connects(&sentence.text),
-            says,
-            std::cmp::Reverse(place),
-            sentence,
-        ))
+        (says >= FEW_STEMS).then_some((shared, connects(&sentence.text), says, Reverse(place)))
     });
-    rated
-        .max_by_key(|(shared, connects, says, place, _)| (*shared, *connects, *says, *place))
-        .map(|rated| rated.4)
+    rated.max().map(|(.., Reverse(place))| place)
 }
 
 /// Returns a sentence as its message has it. Own words may name the first error of a log after a sentence, which nobody
@@ -218,7 +295,7 @@ fn beginning(request: &str, is_list: bool) -> Option<(Range<usize>, String)> {
         (block.range, block.text)
     };
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let end = text.char_indices().nth(LONGEST_BEGINNING).map_or(text.len(), |(end, _)| end);
+    let end = text.char_indices().nth(LONGEST_REQUEST).map_or(text.len(), |(end, _)| end);
     let cut = &text[..end];
     if is_list && cut.len() == text.len() {
         return Some((range, text));
@@ -234,9 +311,12 @@ fn proposal(messages: &[Said<'_>], reply: usize, words: &BTreeSet<String>) -> Op
     if messages[place].role != Role::Assistant {
         return None;
     }
-    let about = |sentence: &Sentence| shared(&sentence.text, words) > 1;
+    let about = |sentence: &Sentence| {
+        let proposes = has_phrase(&sentence.text, &PROPOSES);
+        proposes && says_something(sentence) && shared(&sentence.text, words) > 1
+    };
     let said: Vec<Sentence> = quotable(messages[place].text).into_iter().filter(about).collect();
-    let Sentence { text, range, .. } = best(&said, words)?.clone();
+    let Sentence { text, range, .. } = said[best(&said, words)?].clone();
     Some(Quote { part: Part::Accepted, message: place, range, text })
 }
 
@@ -249,13 +329,26 @@ fn decision(answer: &str, message: usize, words: &BTreeSet<String>) -> Option<Qu
     Some(Quote { part: Part::Decided, message, range, text })
 }
 
+/// Returns the last paragraph of an answer if it is about the lines.
+fn announcement(answer: &str, message: usize, words: &BTreeSet<String>) -> Option<Quote> {
+    let block = blocks(answer).into_iter().rev().find(|block| block.is_said())?;
+    let text = block.text.trim().trim_end_matches(':').to_owned();
+    let is_short = text.chars().count() <= LONGEST_REQUEST;
+    let is_quoted = is_short && is_prose(&text) && shared(&text, words) > 0;
+    is_quoted.then_some(Quote { part: Part::Decided, message, range: block.range, text })
+}
+
 fn gives_reason(sentence: &Sentence) -> bool {
     sentence.form == Form::Statement && connects(&sentence.text)
 }
 
 fn connects(text: &str) -> bool {
+    has_phrase(text, &CONNECTIVES)
+}
+
+fn has_phrase(text: &str, phrases: &[&str]) -> bool {
     let lower = format!(" {} ", text.to_lowercase().replace('’', "'"));
-    CONNECTIVES.iter().any(|connective| lower.contains(&format!(" {connective} ")))
+    phrases.iter().any(|phrase| lower.contains(&format!(" {phrase} ")))
 }
 
 #[cfg(test)]
@@ -291,7 +384,7 @@ mod tests {
                 (
                     Part::Asked,
                     0,
-                    "The API answers 429 if two workers retry at once, so wait longer each time.".to_owned()
+                    "Rename the crate. The API answers 429 if two workers retry at once, so wait longer each time.".to_owned()
                 ),
                 (Part::Decided, 1, "The retry delay is fixed because the attempt is not counted.".to_owned()),
             ]
@@ -331,7 +424,38 @@ mod tests {
         assert_eq!(said, [asked[0].1, asked[2].1]);
         let long = "raise the number of retries and then do this and that ".repeat(12);
         let [(Part::Asked, 0, text)] = &found(&[(USER, &long)], lines)[..] else { panic!() };
-        assert!(text.len() <= LONGEST_BEGINNING + 4 && text.ends_with(" …"), "{text}");
+        assert!(text.len() <= LONGEST_REQUEST + 4 && text.ends_with(" …"), "{text}");
+    }
+
+    #[test]
+    fn of_a_plan_that_is_carried_out_the_part_that_comes_next_is_quoted() {
+        let mut messages = vec![
+            (USER, "Implement the plan as specified, it is attached for your reference."),
+            (ASSISTANT, "I read the plan.\n\nNow let me create the upload fixtures:"),
+            (ASSISTANT, "Done."),
+        ];
+        let said = "Now let me create the upload fixtures".to_owned();
+        assert_eq!(found(&messages, "upload()"), [(Part::Decided, 1, said)]);
+        assert_eq!(found(&messages, "retry()"), []);
+        messages[0].1 = "The upload fails on a slow network.";
+        assert_eq!(found(&messages, "upload()").len(), 1);
+    }
+
+    #[test]
+    fn a_report_of_what_was_done_is_no_proposal() {
+        let messages = [
+            (USER, "The upload of large files fails on a slow network in the train."),
+            (
+                ASSISTANT,
+                "The upload now retries five times on a slow network. Shall I raise the number of retries?",
+            ),
+            (USER, "yes"),
+        ];
+        let texts: Vec<String> = found(&messages, "const RETRIES: u32 = 5; // number of retries")
+            .into_iter()
+            .map(|(.., text)| text)
+            .collect();
+        assert_eq!(texts, [messages[0].1, "Shall I raise the number of retries?"]);
     }
 
     #[test]
@@ -352,7 +476,7 @@ mod tests {
         let request = "We are going to create a component for uploads\n\nIt should:\n\n- @src/upload.$.tsx adapt the styles (h1, h2) of uploads\n- need no other changes";
         assert_eq!(
             found(&[(USER, request)], "const styles = create();")[0].2,
-            "It should: @src/upload.$.tsx adapt the styles (h1, h2) of uploads; need no other changes"
+            "We are going to create a component for uploads · It should: @src/upload.$.tsx adapt the styles (h1, h2) of uploads; need no other changes"
         );
     }
 

@@ -228,7 +228,8 @@ struct Worked {
 
 impl Worked {
     async fn of(project: &OpenProject, conversations: &[Conversation]) -> Worked {
-        let works = |said: &Said| !said.written.is_empty() || said.commits.is_some();
+        let works =
+            |said: &Said| !said.written.is_empty() || !said.likely.is_empty() || said.commits.is_some();
         let working = conversations.iter().filter(|conversation| conversation.said.iter().any(works));
         let times = working.flat_map(|conversation| {
             conversation.said.iter().filter_map(|said| said.time).chain([conversation.began])
@@ -242,13 +243,23 @@ impl Worked {
     }
 
     /// Returns what a tool call did. If it changed a file of another machine, its work tree is unknown.
-    fn work(&self, written: Vec<WrittenFile>, commits: Option<Vec<String>>) -> Work {
+    fn work(
+        &self,
+        written: Vec<WrittenFile>,
+        likely: Vec<WrittenFile>,
+        commits: Option<Vec<String>>,
+    ) -> Work {
         let writes = written.into_iter().filter_map(|written| {
             let is_here = Path::new(&written.path).starts_with(&self.root);
             let worktree = is_here.then(|| self.root.clone());
             Some(FileWrite { path: self.places.relative(&written.path)?, worktree, lines: written.lines })
         });
-        Work { writes: writes.collect(), commits, ..Work::default() }
+        let named = likely.into_iter().filter_map(|written| {
+            let path = self.places.named(&written.path)?.to_owned();
+            Some((path.clone(), FileWrite { path, worktree: None, lines: written.lines }))
+        });
+        let named: BTreeMap<String, FileWrite> = named.collect();
+        Work { writes: writes.chain(named.into_values()).collect(), commits, ..Work::default() }
     }
 }
 
@@ -310,7 +321,7 @@ async fn store(
         draft.session = Some(session.clone());
         draft.role = Some(said.role);
         draft.speaker = said.speaker;
-        draft.work = work.work(said.written, said.commits);
+        draft.work = work.work(said.written, said.likely, said.commits);
         drafts.push(draft);
     }
     let (now, random) = (engine.now(), || engine.random());

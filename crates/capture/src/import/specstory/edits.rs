@@ -1,11 +1,13 @@
 //! Finds the files that a tool call of an export changed, and the lines of the changes.
 //!
-//! Exports of Cursor and Codex show an edit as a diff, those of Copilot the old and the new text. Others name only the
-//! file.
+//! Exports of Cursor and Codex show an edit as a diff, those of Copilot the old and the new text, or the call in JSON.
+//! Others name only the file, and some not even that.
 
 use std::collections::{BTreeSet, HashMap};
 
+use super::{json, unnamed};
 use crate::import::evidence::{MOST_LINES, WrittenFile};
+use crate::import::fields::Fields;
 use tiro_git::line_hash;
 
 /// The maximum number of changed files that are kept for one call.
@@ -42,10 +44,15 @@ const REFERENCES: [(&str, &str); 8] = [
     ("&amp;", "&"),
 ];
 
+/// The fields of JSON with the path of an edited file, and those with the new text of an edit.
+const PATHS: [&str; 3] = ["file_path", "filePath", "path"];
+const NEW: [&str; 3] = ["textEditContent", "content", "newString"];
+
 /// What the tool answers about a file that it changed.
 const UPDATED: (&str, [&str; 3]) = ("The file ", [" has been updated", " has been created", " was written"]);
 
-/// Returns the files that an edit changed. `call` is the text of the call's block.
+/// Returns the files that an edit changed. `call` is the text of the call's block. If the block has lines without the path
+/// of their file, the path is empty.
 pub(super) fn written(call: &str) -> Vec<WrittenFile> {
     let mut files: Vec<(String, BTreeSet<u32>)> = Vec::new();
     let mut text: Option<bool> = None;
@@ -68,12 +75,9 @@ pub(super) fn written(call: &str) -> Vec<WrittenFile> {
                 Form::Other => None,
             };
             let Some((is_new, line)) = changed else { continue };
-            // The file may have the reference itself, which only some versions escaped once more.
-            let hashes = [Some(line.to_owned()), unescaped(line)].into_iter().flatten();
-            let hashes = hashes.filter_map(|line| line_hash(is_new, &line));
             match files.last_mut() {
-                Some((_, lines)) => lines.extend(hashes),
-                None => early.extend(hashes),
+                Some((_, lines)) => lines.extend(hashes(is_new, line)),
+                None => early.extend(hashes(is_new, line)),
             }
             continue;
         }
@@ -96,11 +100,33 @@ pub(super) fn written(call: &str) -> Vec<WrittenFile> {
     if files.is_empty() {
         files.extend(updated(call).map(|path| (path.to_owned(), BTreeSet::new())));
     }
+    if files.is_empty() {
+        files.extend(in_json(call));
+    }
     let written = |(path, lines): (String, BTreeSet<u32>)| WrittenFile {
         path,
         lines: lines.into_iter().take(MOST_LINES).collect(),
     };
     files.into_iter().map(written).collect()
+}
+
+/// Returns the hashes of a line of an edit. The file may have a character reference itself, which only some versions
+/// escaped once more.
+fn hashes(is_new: bool, line: &str) -> impl Iterator<Item = u32> {
+    let lines = [Some(line.to_owned()), unescaped(line)].into_iter().flatten();
+    lines.filter_map(move |line| line_hash(is_new, &line))
+}
+
+/// Returns the file of an edit whose arguments and result are JSON, and the lines of its new text.
+fn in_json(call: &str) -> Option<(String, BTreeSet<u32>)> {
+    let block = |label| json(call, label).and_then(|json| Fields::parse(json).ok()).unwrap_or_default();
+    let (asked, result) = (block("Parameters:"), block("Result:"));
+    result.filled(NEW[0])?;
+    let path = PATHS.iter().find_map(|name| asked.filled(name)).unwrap_or_default();
+    let texts: Vec<_> = NEW.iter().filter_map(|name| result.filled(name)).collect();
+    let lines = texts.iter().flat_map(|text| text.lines());
+    let lines = lines.filter(|line| !line.starts_with("```") && !line.starts_with("&#96;&#96;&#96;"));
+    Some((path.into_owned(), lines.flat_map(|line| hashes(true, line)).collect()))
 }
 
 /// Returns a text of a call without the character references that exports have for characters of Markdown and HTML; `None`
@@ -139,6 +165,8 @@ fn updated(call: &str) -> Option<&str> {
 /// which the session ran, such as `/Users/ada/work/crane/src/lib.rs`.
 pub struct Places {
     files: BTreeSet<String>,
+    /// The files by the last parts of their paths.
+    by_name: HashMap<String, Vec<String>>,
     /// The roots of the repository on those machines.
     roots: Vec<String>,
 }
@@ -162,7 +190,11 @@ impl Places {
         let likely = counts.into_iter().filter(|(_, count)| 2 * count >= most);
         let mut roots: Vec<String> = likely.map(|(root, _)| root.to_owned()).collect();
         roots.sort_by_key(|root| std::cmp::Reverse(root.len()));
-        Places { files, roots }
+        let mut by_name: HashMap<String, Vec<String>> = HashMap::new();
+        for file in &files {
+            by_name.entry(unnamed::last(file).to_owned()).or_default().push(file.clone());
+        }
+        Places { files, by_name, roots }
     }
 
     /// Returns the path in the repository; `None` if the path leads to another place.
@@ -175,6 +207,17 @@ impl Places {
         let below = below.replace('\\', "/");
         let is_plain = below.split('/').all(|part| !part.is_empty() && part != "." && part != "..");
         (is_plain && (!self.roots.is_empty() || self.files.contains(&below))).then_some(below)
+    }
+
+    /// Returns the file of the repository with a name, with all, some or none of its folders; `None` if there are none or
+    /// several.
+    pub fn named(&self, name: &str) -> Option<&str> {
+        if let Some(file) = self.relative(name).and_then(|path| self.files.get(&path)) {
+            return Some(file);
+        }
+        let all = self.by_name.get(unnamed::last(name)).into_iter().flatten();
+        let mut found = all.filter(|file| unnamed::is_end(file, name));
+        found.next().filter(|_| found.next().is_none()).map(String::as_str)
     }
 }
 
@@ -222,6 +265,15 @@ mod tests {
         ];
         assert_eq!(written(escaped)[0].lines, hashes(&lines.map(|line| (true, line))));
         assert_eq!(written("nothing\n```diff\n+ unnamed_line\n```"), []);
+        let result =
+            r#"{"content": "&#96;&#96;&#96;\nlet other = 1;", "textEditContent": "let paint = \"blue\";\n"}"#;
+        let in_json = |asked: &str| {
+            written(&format!("{asked}Result:\n\n```json\n{result}\n```\nStatus: **completed**"))
+        };
+        let lines = hashes(&[(true, "let other = 1;"), (true, "let paint = \"blue\";")]);
+        let asked = "Parameters:\n\n```json\n{\"file_path\": \"/w/d.ex\"}\n```\n";
+        assert_eq!(in_json(asked), [WrittenFile { path: "/w/d.ex".into(), lines: lines.clone() }]);
+        assert_eq!(in_json(""), [WrittenFile { path: String::new(), lines }]);
     }
 
     #[test]
@@ -241,6 +293,11 @@ mod tests {
         assert_eq!(found[..3], [some("src/a.rs"), some("src/b.rs"), some("src/new.rs")]);
         assert_eq!(found[5], some("src/a.rs"));
         assert_eq!(places.relative("/etc/passwd"), None);
+        assert_eq!(
+            ["b.rs", "src/b.rs", "./README.md"].map(|name| places.named(name)),
+            [Some("src/b.rs"), Some("src/b.rs"), Some("README.md")]
+        );
+        assert_eq!(["rs", "new.rs", ""].map(|name| places.named(name)), [None; 3]);
         assert_eq!(places.relative("/Users/ada/crane/../x"), None);
     }
 }

@@ -2,10 +2,11 @@
 //!
 //! A message begins with a line such as `_**User (2026-03-01 10:00:00Z)**_`, preceded by a line `---`. Tool calls are
 //! blocks `<tool-use>`, or `<details>` in old versions. They become messages of the tool with an excerpt of the output.
-//! Old versions also divide the steps of the assistant by lines `---`, and write `Read file: PATH` for a file that was
-//! read. Thoughts and the messages of sub-agents are left out.
+//! Old versions also divide the steps of the assistant by lines `---`, name the tool in a line before the block or instead
+//! of it, and write `Read file: PATH` for a file that was read. Thoughts and the messages of sub-agents are left out.
 
 mod edits;
+mod unnamed;
 
 use std::borrow::Cow;
 
@@ -29,8 +30,12 @@ const STEP: Millis = 15 * 60 * 1000;
 /// What old versions write before the path of a file that the assistant read.
 const READ: &str = "Read file: ";
 
-/// The name of the tool that read such a file.
+/// The names of the tools that read such a file, and that ran a command.
 const READER: &str = "read_file";
+const SHELL: &str = "run_terminal_cmd";
+
+/// What exports write before the name of a tool.
+const CALL: &str = "Tool use: **";
 
 /// The field with which Cursor names the session of a sub-agent.
 const SUBAGENT: &str = "subagentComposerId";
@@ -98,6 +103,7 @@ pub fn read(stem: &str, text: &str) -> Session {
         let time = head.time.map(|time| time.utc(behind));
         message(head.role, time, &text[head.to..end], &mut session);
     }
+    unnamed::add(&mut session.said);
     session
 }
 
@@ -157,18 +163,19 @@ fn message(role: Role, time: Option<Millis>, body: &str, into: &mut Session) {
     let mut private = Private::default();
     let body = clean::without(private.strip(body.into()), &["think"]);
     let Session { said, subagents, .. } = into;
-    let mut add = |role: Role, speaker: Option<String>, text: String, work: Work| {
+    let mut add = |step: Step| {
+        let Step { role, speaker, text, work: (written, commits) } = step;
         let text = clean::readable(text.into()).trim().to_owned();
-        let (written, commits) = work;
         if !text.is_empty() {
             said.push(Said { speaker, time, written, commits, ..Said::new(role, text) });
         }
     };
     let mut rest = body.as_ref();
     while let Some((before, call, after)) = (role == Role::Assistant).then(|| next_call(rest)).flatten() {
-        steps(before).into_iter().for_each(|(role, speaker, text)| add(role, speaker, text, Work::default()));
+        let (before, label) = labelled(before);
+        steps(before).into_iter().for_each(&mut add);
         let (summary, output) = summary(call);
-        let name = attribute(call, "data-tool-name");
+        let name = attribute(call, "data-tool-name").or(label);
         let more = json(output, "Additional data:").and_then(|json| Fields::parse(json).ok());
         subagents.extend(more.and_then(|more| more.filled(SUBAGENT).map(Cow::into_owned)));
         let asked = json(output, "Parameters:").and_then(|json| Fields::parse(json).ok()).unwrap_or_default();
@@ -187,15 +194,58 @@ fn message(role: Role, time: Option<Millis>, body: &str, into: &mut Session) {
             false => edits::unescaped(&text).unwrap_or(text),
         };
         let plan = plan.map(readable);
-        plan.into_iter().for_each(|plan| add(Role::Assistant, None, plan, Work::default()));
-        add(Role::Tool, name, readable(format!("{summary}\n{output}")), work(call));
+        plan.into_iter().for_each(|plan| add(Step::said(Role::Assistant, plan)));
+        let text = readable(format!("{summary}\n{output}"));
+        add(Step { role: Role::Tool, speaker: name, text, work: work(call) });
         rest = after;
     }
     match role {
-        Role::Assistant => steps(rest)
-            .into_iter()
-            .for_each(|(role, speaker, text)| add(role, speaker, text, Work::default())),
-        _ => add(role, None, rest.trim().trim_end_matches("---").to_owned(), Work::default()),
+        Role::Assistant => steps(rest).into_iter().for_each(add),
+        _ => add(Step::said(role, rest.trim().trim_end_matches("---").to_owned())),
+    }
+}
+
+/// A step of a message.
+struct Step {
+    role: Role,
+    /// The name of the tool, if it is a call.
+    speaker: Option<String>,
+    text: String,
+    work: Work,
+}
+
+impl Step {
+    fn said(role: Role, text: String) -> Step {
+        Step { role, speaker: None, text, work: Work::default() }
+    }
+
+    /// Reads a call that is no block, such as `Tool use: **run_terminal_cmd**` before the command and its output.
+    fn call(part: &str) -> Option<Step> {
+        let (name, output) = part.strip_prefix(CALL)?.split_once("**")?;
+        let is_shell = ["terminal", "shell", "bash", "exec"].iter().any(|word| name.contains(word));
+        let work = match is_shell {
+            true => (Vec::new(), ran(part)),
+            false => (edits::written(part), None),
+        };
+        let text = format!("{name}\n{}", gist::excerpt(output.trim(), gist::EXCERPT));
+        Some(Step { role: Role::Tool, speaker: Some(name.to_owned()), text, work })
+    }
+
+    /// Reads a command that the oldest versions show without a name: a block of it, and a block of its output.
+    fn command(part: &str) -> Option<Step> {
+        let (_, rest) = part.strip_prefix("```bash\n")?.split_once("\n```")?;
+        let output = rest.trim_start().strip_prefix("```\n")?;
+        let (_, after) = output.split_once("\n```").unwrap_or_default();
+        after.trim().is_empty().then(|| Step::call(&format!("{CALL}{SHELL}**\n\n{part}"))).flatten()
+    }
+}
+
+/// Divides a text before a block from the line at its end that names the tool of the block.
+fn labelled(text: &str) -> (&str, Option<String>) {
+    let line = text.trim_end().lines().next_back().unwrap_or_default();
+    match line.strip_prefix(CALL).and_then(|name| name.strip_suffix("**")) {
+        Some(name) => (text.trim_end().strip_suffix(line).unwrap_or(text), Some(name.to_owned())),
+        None => (text, None),
     }
 }
 
@@ -212,18 +262,22 @@ fn work(call: &str) -> Work {
         return Work::default();
     }
     if kind == "shell" {
-        // The command is in the first fenced block, and its output in the second.
-        let commands =
-            call.split("```").nth(1).and_then(|block| block.split_once('\n')).map(|(_, command)| command);
-        let line = commands.or_else(|| call.split('`').nth(1)).unwrap_or_default();
-        return (Vec::new(), commits(line, call));
+        return (Vec::new(), ran(call));
     }
     (edits::written(call), None)
 }
 
-/// Returns the steps of an assistant, each with its role and speaker: texts, and the files that were read. A line `---`
-/// between two texts is a part of the answer; nothing between two such lines is a step that the export leaves out.
-fn steps(text: &str) -> Vec<(Role, Option<String>, String)> {
+/// Returns the ids of the commits that a command made. The command is in the first fenced block, and its output in the
+/// second.
+fn ran(call: &str) -> Option<Vec<String>> {
+    let commands =
+        call.split("```").nth(1).and_then(|block| block.split_once('\n')).map(|(_, command)| command);
+    commits(commands.or_else(|| call.split('`').nth(1)).unwrap_or_default(), call)
+}
+
+/// Returns the steps of an assistant: texts, calls, and the files that were read. A line `---` between two texts is a part
+/// of the answer; nothing between two such lines is a step that the export leaves out.
+fn steps(text: &str) -> Vec<Step> {
     let (mut parts, mut is_code) = (vec![String::new()], false);
     for line in text.split_inclusive('\n') {
         is_code ^= line.trim_start().starts_with("```");
@@ -232,19 +286,28 @@ fn steps(text: &str) -> Vec<(Role, Option<String>, String)> {
             false => parts.last_mut().into_iter().for_each(|part| part.push_str(line)),
         }
     }
-    let mut steps: Vec<(Role, Option<String>, String)> = Vec::new();
+    let mut steps: Vec<Step> = Vec::new();
     let mut goes_on = false;
     for part in parts {
         let part = part.trim();
+        // Some versions write this where something is missing.
+        let part = if ["undefined", "Read file: undefined"].contains(&part) { "" } else { part };
+        if let Some(call) = Step::call(part).or_else(|| Step::command(part)) {
+            steps.push(call);
+            goes_on = false;
+            continue;
+        }
         let is_reading = !part.is_empty() && part.lines().all(|line| line.starts_with(READ));
         let (role, speaker) = match is_reading {
             true => (Role::Tool, Some(READER.to_owned())),
             false => (Role::Assistant, None),
         };
         let joint = if is_reading { "\n" } else { "\n\n---\n\n" };
-        match steps.last_mut().filter(|(last, ..)| *last == role && (goes_on || is_reading)) {
-            Some((.., text)) if !part.is_empty() => *text = format!("{text}{joint}{part}"),
-            _ if !part.is_empty() => steps.push((role, speaker, part.to_owned())),
+        let is_same =
+            |last: &&mut Step| last.role == role && (goes_on || is_reading) && last.speaker == speaker;
+        match steps.last_mut().filter(is_same) {
+            Some(last) if !part.is_empty() => last.text = format!("{}{joint}{part}", last.text),
+            _ if !part.is_empty() => steps.push(Step { speaker, ..Step::said(role, part.to_owned()) }),
             _ => {}
         }
         goes_on = !part.is_empty();
@@ -440,6 +503,49 @@ mod tests {
             "Assistant: I look.",
             "Tool: Read file: a.md\nRead file: b.md",
             "Assistant: ## Done\n\n---\n\nAll is well.\n\n```\nfront\n---\nmatter\n```",
+        ];
+        assert_eq!(shown, expected);
+    }
+
+    /// The calls used to be taken for texts of the assistant.
+    #[test]
+    fn calls_that_old_versions_name_in_a_line_are_calls() {
+        let text = "_**User**_\n\nGo\n\n---\n\n_**Assistant (default)**_\n\nI write it.\n\n---\n\nTool use: **write**\n\n---\n\n\
+            Tool use: **run_terminal_cmd**\n\n```bash\ngit commit -m x\n```\n\n```\n[main 1a2b3c4] x\n---\n```\n\n---\n\n\
+            Tool use: **search_replace**\n\n\n<details><summary>Edit file: a.rs</summary>\n\n```diff\n+ let paint = blue;\n```\n\n\
+            </details>\n\n---\n\nTool use: **read_file**\n\nRead file: b.md\n\n---\n\nDone.\n";
+        let said = read("x", text).said;
+        let shown: Vec<(Option<&str>, &str)> =
+            said.iter().map(|said| (said.speaker.as_deref(), said.text.as_str())).collect();
+        let expected = [
+            (None, "Go"),
+            (None, "I write it."),
+            (Some("write"), "write"),
+            (
+                Some("run_terminal_cmd"),
+                "run_terminal_cmd\n```bash\ngit commit -m x\n```\n\n```\n[main 1a2b3c4] x\n---\n```",
+            ),
+            (Some("search_replace"), "Edit file: a.rs\n```diff\n+ let paint = blue;\n```"),
+            (Some("read_file"), "read_file\nRead file: b.md"),
+            (None, "Done."),
+        ];
+        assert_eq!(shown, expected);
+        assert_eq!(said[3].commits.as_deref(), Some(&["1a2b3c4".to_owned()][..]));
+        assert_eq!(said[4].written[0].path, "a.rs");
+    }
+
+    #[test]
+    fn commands_without_a_name_are_calls_and_what_is_missing_is_no_text() {
+        let text = "_**User**_\n\nGo\n\n---\n\n_**Assistant**_\n\nI test it.\n\n---\n\n```bash\nnpm test\n```\n\n```\nok\n```\n\n---\n\n\
+            undefined\n\n---\n\nRead file: undefined\n\n---\n\n```bash\nnpm start\n```\n\nRun this.\n\n---\n";
+        let said = read("x", text).said;
+        let shown: Vec<(Option<&str>, &str)> =
+            said.iter().map(|said| (said.speaker.as_deref(), said.text.as_str())).collect();
+        let expected = [
+            (None, "Go"),
+            (None, "I test it."),
+            (Some("run_terminal_cmd"), "run_terminal_cmd\n```bash\nnpm test\n```\n\n```\nok\n```"),
+            (None, "```bash\nnpm start\n```\n\nRun this."),
         ];
         assert_eq!(shown, expected);
     }

@@ -4,7 +4,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::groups::{self, Group, Writer};
-use super::page::{Explained, Other, Reason, escaped};
+use super::page::{self, Explained, Other, Reason, escaped};
 use crate::common::beginning_in_bytes;
 use crate::memory::show;
 use tiro_base::error::Result;
@@ -37,6 +37,9 @@ const MOST_COPIES: usize = 8;
 /// How many entries of a session are read before the call that wrote the lines. Arbitrary: an agent often makes dozens of
 /// calls after one request.
 const ENTRIES: usize = 250;
+
+/// How many entries of a session are read for the first one that names a file. Arbitrary: longer sessions are rare.
+const MOST_MESSAGES: usize = 4_000;
 
 /// How many other memories about the lines an answer names.
 const OTHERS: usize = 3;
@@ -100,7 +103,16 @@ pub async fn explain(project: &OpenProject, group: &Group) -> Result<Explained> 
             let quotes = conversation.quotes(&words);
             (conversation, quotes)
         }
-        None => likely(project, group, &words).await?,
+        None => {
+            let found = likely(project, group, &words).await?;
+            match first_named(project, group, &words).await?.filter(|_| found.1.is_empty()) {
+                Some(named) => {
+                    explained.link = page::named(group);
+                    named
+                }
+                None => found,
+            }
+        }
     };
     let keys = quotes.iter().map(|quote| conversation.messages[quote.message].key).collect();
     let replaced =
@@ -275,6 +287,46 @@ async fn requests(
         }
     }
     Ok(found)
+}
+
+/// Returns what was asked before the assistant said that it makes the file, if the commit of `group` made it, and its
+/// likeliest session named it never before. Generators, shells and exports of some clients record no change of a new file.
+async fn first_named(
+    project: &OpenProject,
+    group: &Group,
+    words: &BTreeSet<String>,
+) -> Result<Option<(Conversation, Vec<Quote>)>> {
+    let commit = group.commit.as_ref().filter(|commit| commit.makes_file && group.has_sure_link());
+    let (Some(commit), Some(memory)) = (commit, group.memory) else { return Ok(None) };
+    let (store, scope) = (project.store.as_ref(), &project.scope);
+    let Some((session, _)) = store.sessions_behind(scope, memory).await?.into_iter().next() else {
+        return Ok(None);
+    };
+    let names: Vec<&str> = group.paths.iter().filter_map(|path| groups::name(path)).collect();
+    let messages = store.surroundings(scope, &session, 0, 0, MOST_MESSAGES).await?;
+    let names_it = |memory: &Memory| {
+        memory.time <= commit.time && names.iter().any(|name| groups::names(&memory.text, name))
+    };
+    let Some(at) = messages.iter().position(names_it) else { return Ok(None) };
+    // What the user names, or a program prints, was there before. A command is in the first block of its call.
+    let command = messages[at].text.split("```").nth(1).unwrap_or_default();
+    let is_said = match messages[at].role {
+        Some(Role::Assistant) => true,
+        Some(Role::Tool) => {
+            command.starts_with("bash") && names.iter().any(|name| groups::names(command, name))
+        }
+        _ => false,
+    };
+    let answer = messages[..=at].iter().rev().take_while(|memory| memory.role != Some(Role::User));
+    let mut said = answer.filter(|memory| memory.role == Some(Role::Assistant));
+    let Some(first) =
+        messages[at].ordinal.filter(|_| is_said && said.any(|memory| groups::makes(&memory.text)))
+    else {
+        return Ok(None);
+    };
+    let conversation = conversation(project, session, first).await?;
+    let quotes = conversation.quotes(words);
+    Ok((!quotes.is_empty()).then_some((conversation, quotes)))
 }
 
 /// Returns the likeliest session behind the commit of `group`, without its messages.

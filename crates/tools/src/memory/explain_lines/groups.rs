@@ -24,6 +24,36 @@ const SURE: f64 = 0.9;
 /// may be equal by chance.
 const MOST_LIKELY: usize = 3;
 
+/// A name of a file of fewer bytes than this, such as `index.ts`, is known only with its folder. Arbitrary.
+const SHORT_NAME: usize = 14;
+
+/// A shorter name is a word of too many texts. Arbitrary.
+const LEAST_NAME: usize = 6;
+
+/// Words with which an assistant says that it makes something, in the languages of most conversations.
+const MAKES: [&str; 20] = [
+    "creat",
+    "new file",
+    "write a",
+    "writing a",
+    "generat",
+    "scaffold",
+    "ایجاد",
+    "创建",
+    "新建",
+    "建立",
+    "作成",
+    "erstell",
+    "crear",
+    "creo",
+    "créer",
+    "criar",
+    "crie",
+    "созда",
+    "생성",
+    "만들",
+];
+
 /// A line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
@@ -239,6 +269,30 @@ fn end(path: &str) -> Option<&str> {
     let mut slashes = path.rmatch_indices('/').map(|(at, _)| at);
     let (_, outer) = (slashes.next()?, slashes.next()?);
     Some(&path[slashes.next().map_or(0, |at| at.min(outer) + 1)..])
+}
+
+/// Returns the end of a path by which a text names the file: its name, or for a short name also that of the folder.
+pub fn name(path: &str) -> Option<&str> {
+    let mut slashes = path.rmatch_indices('/').map(|(at, _)| at + 1);
+    let file = slashes.next().unwrap_or(0);
+    let folder = slashes.next().unwrap_or(0);
+    let end = if path.len() - file < SHORT_NAME { &path[folder..] } else { &path[file..] };
+    (end.len() >= LEAST_NAME).then_some(end)
+}
+
+/// Returns whether a text has a [name](name), but not as a part of a longer one.
+pub fn names(text: &str, name: &str) -> bool {
+    let goes_on = |c: char| c.is_alphanumeric() || "_-".contains(c);
+    text.match_indices(name).any(|(at, _)| {
+        let (before, after) = (&text[..at], &text[at + name.len()..]);
+        !before.ends_with(goes_on) && !before.ends_with('.') && !after.starts_with(goes_on)
+    })
+}
+
+/// Returns whether a text says that something is made.
+pub fn makes(text: &str) -> bool {
+    let lower = text.to_lowercase();
+    MAKES.iter().any(|word| lower.contains(word))
 }
 
 /// Returns the lines that many sessions wrote.

@@ -296,6 +296,14 @@ fn link(group: &Group) -> String {
     }
 }
 
+/// Returns how a session is linked to the lines of a group if it made the file without a recorded change.
+pub fn named(group: &Group) -> String {
+    let sure = group.links.first().map_or(0.0, |(_, confidence)| confidence * 100.0);
+    format!(
+        "it led to the commit that made the file ({sure:.0}%), and named the file first after this request"
+    )
+}
+
 /// Returns the answer with as many of `explained` as fit, the first ones first. The other memories are left out before a
 /// group is.
 ///
