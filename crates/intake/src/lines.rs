@@ -29,6 +29,10 @@ pub struct LineOrigins {
     pub count: usize,
     /// The runs of lines in order. Together they are the lines that were asked for.
     pub runs: Vec<LineRun>,
+    /// The hashes of the lines before and after the lines that were asked for, as in [`LineRun`]. A line such as `}` is
+    /// known by its neighbours.
+    #[serde(default)]
+    pub around: Vec<u32>,
     /// The commits that the runs name, by their ids.
     pub commits: BTreeMap<String, OriginCommit>,
     /// What is missing, and why; each a sentence without a full stop.

@@ -11,6 +11,10 @@ use tiro_base::humanize::counted;
 use tiro_git::{BlameQuery, Blamed, LARGEST_BLAMED, Origin, Repository, Sha, line_hash};
 use tiro_intake::{LineOrigin, LineOrigins, LineRun, LinesAsked, OriginCommit, ReadIntake};
 
+/// How many lines before and after the lines that were asked for tell which change wrote them. Arbitrary: about one
+/// function.
+const AROUND: usize = 12;
+
 /// How many bytes of a run of lines are passed on. Arbitrary: about a hundred lines.
 const MOST_TEXT: usize = 4 << 10;
 
@@ -80,6 +84,10 @@ fn origins(
     let mut origins = LineOrigins { path: path.to_owned(), count: lines.len(), ..LineOrigins::default() };
     origins.notices = notices(&runs, until.is_some_and(|until| Instant::now() >= until));
     origins.commits = commits(repository, &runs);
+    let before = &lines[wanted.start.saturating_sub(AROUND)..wanted.start];
+    let after = &lines[wanted.end..lines.len().min(wanted.end + AROUND)];
+    let hash = |line: &&[u8]| line_hash(true, &String::from_utf8_lossy(line));
+    origins.around = before.iter().chain(after).filter_map(hash).collect();
     origins.runs = runs.into_iter().map(|run| line_run(run, &lines)).collect();
     Ok(origins)
 }

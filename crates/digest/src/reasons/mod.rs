@@ -57,6 +57,9 @@ const CONNECTIVES: [&str; 18] = [
     "that's why",
 ];
 
+/// Marks with which a question ends.
+const QUESTION_MARKS: [char; 3] = ['?', '？', '؟'];
+
 /// Words of a sentence that proposes something. A sentence without them reports what was done.
 const PROPOSES: [&str; 22] = [
     "i could",
@@ -136,20 +139,27 @@ pub fn in_conversation(messages: &[Said<'_>], words: &BTreeSet<String>) -> Vec<Q
         let says = |text: &str| stems(text).len();
         let is_about = |text: &str| shared(text, words) > 0;
         let says_little = |text: &str| says(text) < FEW_STEMS_ALONE && !is_about(text);
+        let own = asked(text, words);
+        let is_bare = own.as_ref().is_none_or(|(_, text)| says(text) < FEW_STEMS_ALONE);
         let is_first = quotes.first().is_none_or(|quote| quote.part != Part::Accepted);
-        let proposed = (is_reply && is_first).then(|| proposal(messages, request, words)).flatten();
+        let proposed = (is_reply && is_first).then(|| proposal(messages, request, words, is_bare)).flatten();
         if let Some(proposed) = proposed {
             quotes.retain(|kept| !says_little(&kept.text));
-            quotes.insert(0, proposed);
+            let own = own.filter(|_| !is_bare);
+            let own = own.map(|(range, text)| Quote { part: Part::Asked, message: request, range, text });
+            quotes.splice(0..0, [Some(proposed), own].into_iter().flatten());
             continue;
         }
-        let Some((range, text)) = asked(text, words) else { continue };
-        let is_enough = says(&text) >= if is_about(&text) { FEW_STEMS_ALONE } else { ENOUGH_STEMS };
+        let Some((range, text)) = own else { continue };
+        // An answer to a question of the assistant is understood with what was asked before.
+        let is_answer = says(&text) < ENOUGH_STEMS && is_after_question(messages, request);
+        let enough = if is_about(&text) && !is_answer { FEW_STEMS_ALONE } else { ENOUGH_STEMS };
+        let is_enough = says(&text) >= enough;
         let asked = Quote { part: Part::Asked, message: request, range, text };
         match quotes.first().map(|kept| kept.text.as_str()) {
             // The request to which the proposal answers.
             Some(_) if quotes[0].part == Part::Accepted => {
-                if !says_little(&asked.text) {
+                if !says_little(&asked.text) && !asked.text.ends_with(QUESTION_MARKS) {
                     quotes.insert(0, asked);
                 }
                 break;
@@ -162,8 +172,10 @@ pub fn in_conversation(messages: &[Said<'_>], words: &BTreeSet<String>) -> Vec<Q
             }
             // "Write the docs for it, too" is about the lines, but only the request before it says what "it" is.
             Some(kept) => {
-                let says_more =
-                    says(&asked.text) >= FEW_STEMS_ALONE && (!is_about(kept) || refers_back(kept));
+                let is_vague = !is_about(kept)
+                    || refers_back(kept)
+                    || says(kept) < ENOUGH_STEMS && is_after_question(messages, quotes[0].message);
+                let says_more = says(&asked.text) >= FEW_STEMS_ALONE && is_vague;
                 if is_about(&asked.text) || says_more {
                     quotes.insert(0, asked);
                     break;
@@ -179,7 +191,8 @@ pub fn in_conversation(messages: &[Said<'_>], words: &BTreeSet<String>) -> Vec<Q
     let decided = answers.clone().find_map(|place| decision(messages[place].text, place, words));
     // A request such as "implement the plan" says nothing, but the assistant often says which part of it comes next.
     let said = |place: usize| announcement(messages[place].text, place, words);
-    quotes.extend(decided.or_else(|| quotes.is_empty().then(|| answers.find_map(said)).flatten()));
+    let is_vague = quotes.iter().all(|quote| quote.part == Part::Accepted && shared(&quote.text, words) == 0);
+    quotes.extend(decided.or_else(|| is_vague.then(|| answers.find_map(said)).flatten()));
     quotes
 }
 
@@ -305,18 +318,29 @@ fn beginning(request: &str, is_list: bool) -> Option<(Range<usize>, String)> {
     Some((range, format!("{} …", &cut[..end])))
 }
 
-/// Returns the sentence that the user accepted: one of the assistant's last message before the reply.
-fn proposal(messages: &[Said<'_>], reply: usize, words: &BTreeSet<String>) -> Option<Quote> {
+/// Returns whether the assistant asked something right before a message.
+fn is_after_question(messages: &[Said<'_>], reply: usize) -> bool {
+    let before = messages[..reply].iter().rfind(|said| said.role != Role::Tool);
+    before.is_some_and(|said| {
+        said.role == Role::Assistant
+            && said.text.trim_end_matches(['*', '_', ' ', '\n']).ends_with(QUESTION_MARKS)
+    })
+}
+
+/// Returns the sentence that the user accepted: one of the assistant's last message before the reply, which proposes
+/// something. If the reply is a bare yes, the last proposal counts also if it has no words of the lines.
+fn proposal(messages: &[Said<'_>], reply: usize, words: &BTreeSet<String>, is_bare: bool) -> Option<Quote> {
     let place = (0..reply).rev().find(|place| messages[*place].role != Role::Tool)?;
     if messages[place].role != Role::Assistant {
         return None;
     }
-    let about = |sentence: &Sentence| {
-        let proposes = has_phrase(&sentence.text, &PROPOSES);
-        proposes && says_something(sentence) && shared(&sentence.text, words) > 1
-    };
-    let said: Vec<Sentence> = quotable(messages[place].text).into_iter().filter(about).collect();
-    let Sentence { text, range, .. } = said[best(&said, words)?].clone();
+    let rated = quotable(messages[place].text).into_iter().filter_map(|sentence| {
+        let about = shared(&sentence.text, words);
+        let proposes =
+            has_phrase(&sentence.text, &PROPOSES) && sentence.form != Form::Aside && is_prose(&sentence.text);
+        (proposes && (is_bare || about > 1)).then_some((if about > 1 { about } else { 0 }, sentence))
+    });
+    let Sentence { text, range, .. } = rated.max_by_key(|(about, _)| *about)?.1;
     Some(Quote { part: Part::Accepted, message: place, range, text })
 }
 
@@ -401,7 +425,10 @@ mod tests {
         ];
         assert_eq!(
             found(&messages, "let mut upload = slow(network);"),
-            [(Part::Asked, 0, "The upload fails on a slow network.".to_owned())]
+            [
+                (Part::Asked, 0, "The upload fails on a slow network.".to_owned()),
+                (Part::Accepted, 1, "I could raise the number of retries to five.".to_owned())
+            ]
         );
         assert_eq!(
             found(&messages, &format!("{lines} // number of retries")),
@@ -439,6 +466,31 @@ mod tests {
         assert_eq!(found(&messages, "retry()"), []);
         messages[0].1 = "The upload fails on a slow network.";
         assert_eq!(found(&messages, "upload()").len(), 1);
+    }
+
+    #[test]
+    fn a_bare_yes_leads_to_the_last_proposal_and_what_the_assistant_announced() {
+        let messages = [
+            (USER, "can the tests fail, or are they just pretend tests?"),
+            (ASSISTANT, "They can. Would you like me to continue with the other phases, or add a database?"),
+            (USER, "approved, please continue"),
+            (ASSISTANT, "I continue with the tests of the dialog."),
+        ];
+        let found = found(&messages, "dialog.open();");
+        let parts: Vec<_> = found.iter().map(|(part, place, _)| (*part, *place)).collect();
+        assert_eq!(parts, [(Part::Accepted, 1), (Part::Decided, 3)], "{found:?}");
+    }
+
+    #[test]
+    fn an_answer_to_a_question_comes_with_what_was_asked() {
+        let messages = [
+            (USER, "The list of orders is too long, the guests scroll for minutes."),
+            (ASSISTANT, "A) pages\nB) a filter\nC) both\n\nWhich one?"),
+            (USER, "option C for all orders please"),
+        ];
+        let texts: Vec<String> =
+            found(&messages, "orders.filter(paid)").into_iter().map(|(.., text)| text).collect();
+        assert_eq!(texts, [messages[0].1, messages[2].1]);
     }
 
     #[test]

@@ -87,6 +87,8 @@ impl Writer {
 pub struct Group {
     /// The lines, in order.
     pub lines: Vec<Line>,
+    /// The hashes of the lines around all lines that were asked for.
+    pub around: Vec<u32>,
     /// Where they came from.
     pub origin: LineOrigin,
     /// The commit, if the origin has one that could be read.
@@ -136,8 +138,8 @@ impl Group {
     /// at which the lines were there.
     ///
     /// The call that wrote the most lines gets them, then the one that wrote the most of the rest, and so on. A call of
-    /// a session that led to the commit comes before all others. Of equal calls, the earliest wins, because later ones
-    /// wrote the lines again. A line that says too little goes with the line before it. If nothing but its lines links
+    /// a session that led to the commit comes before all others. Of equal calls, the one wins that wrote the most lines
+    /// around them, and then the earliest, because later ones wrote the lines again. A line that says too little goes with the line before it. If nothing but its lines links
     /// a session to the commit, it counts only with most of the lines.
     pub fn by_writer(self, rows: &[WriteRow], until: Millis) -> Vec<Group> {
         let rows: Vec<&WriteRow> = rows.iter().filter(|row| self.paths.contains(&row.path)).collect();
@@ -174,7 +176,8 @@ impl Group {
                     (false, None) => !own.is_empty() && row.time <= until,
                     (false, Some(_)) => own.len() >= MOST_LIKELY && own.len() * 2 > all && is_near,
                 };
-                let rank = (is_linked, own.len(), Reverse((row.time, row.memory)));
+                let near = self.around.iter().filter(|hash| row.lines.binary_search(hash).is_ok()).count();
+                let rank = (is_linked, own.len(), near, Reverse((row.time, row.memory)));
                 is_enough.then_some((rank, Writer::of(row), own))
             });
             let Some((_, writer, own)) = rated.max_by(|a, b| a.0.cmp(&b.0)) else { break };
@@ -223,6 +226,7 @@ impl Group {
             last = Some((line.number, writer));
             let group = groups.entry(writer).or_insert_with(|| Group {
                 lines: Vec::new(),
+                around: self.around.clone(),
                 writer: writer.map(|place| writers[place].0.clone()),
                 origin: self.origin.clone(),
                 commit: self.commit.clone(),
@@ -321,6 +325,7 @@ pub fn of(origins: &LineOrigins) -> Vec<Group> {
         if place == groups.len() {
             groups.push(Group {
                 lines: Vec::new(),
+                around: origins.around.clone(),
                 origin: run.origin.clone(),
                 commit: sha.and_then(|sha| origins.commits.get(sha)).cloned(),
                 paths: BTreeSet::from([origins.path.clone()]),
@@ -371,6 +376,21 @@ mod tests {
 
     fn commit() -> LineOrigin {
         LineOrigin::Commit("a".into())
+    }
+
+    /// The first call that wrote the line used to win, also if its component was rewritten later.
+    #[test]
+    fn of_calls_with_the_same_line_the_one_that_wrote_its_neighbours_wins() {
+        let origins = LineOrigins {
+            path: "new.rs".into(),
+            runs: vec![run(5..6, commit(), &[1])],
+            around: vec![2, 3],
+            ..LineOrigins::default()
+        };
+        let mut group = of(&origins).remove(0);
+        group.links = [7, 8].map(|session| (SessionKey::from_store(session), 0.95)).to_vec();
+        let rows = [row(7, 10, &[1, 9]), row(8, 20, &[1, 2, 3]), row(8, 30, &[1, 2, 3])];
+        assert_eq!(shown(group.by_writer(&rows, 100)), [("5..6".to_owned(), Some(20))]);
     }
 
     #[test]
