@@ -86,7 +86,7 @@ pub struct OriginCommit {
     pub time: Millis,
     /// The message, redacted.
     pub message: String,
-    /// Whether its first parent has no such file.
+    /// Whether its first parent has no such file; `false` if that was not looked up in time.
     #[serde(default)]
     pub makes_file: bool,
 }

@@ -35,15 +35,18 @@ const DAYS: usize = 60;
 /// Shows the project.
 pub async fn show(engine: &Engine, caller: &WritingCaller, _: &Request) -> Result<View> {
     let args = list_sessions::Args { limit: Some(SESSIONS), cursor: None };
-    let sessions = list_sessions::run(engine, caller, args).await?;
-    let found = stats::run(engine, caller).await?;
-    let grown = growth::run(engine, caller, growth::Args { weeks: Some(WEEKS) }).await?.weeks;
-    let args = list_memories::Args {
+    let of_notes = list_memories::Args {
         kinds: ["decision", "fact", "finding", "preference"].map(str::to_owned).to_vec(),
         limit: Some(NOTES),
         ..list_memories::Args::default()
     };
-    let notes = list_memories::run(engine, caller, args).await?.memories;
+    let (sessions, found, grown, notes) = tokio::try_join!(
+        list_sessions::run(engine, caller, args),
+        stats::run(engine, caller),
+        growth::run(engine, caller, growth::Args { weeks: Some(WEEKS) }),
+        list_memories::run(engine, caller, of_notes),
+    )?;
+    let (grown, notes) = (grown.weeks, notes.memories);
     let body = html! {
         h1 { (plain(&found.project)) }
         (figures(&found))

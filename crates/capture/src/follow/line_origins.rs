@@ -83,11 +83,10 @@ fn origins(
     let runs = repository.blame(&query, &mut |_| until.is_none_or(|until| Instant::now() < until))?;
     let mut origins = LineOrigins { path: path.to_owned(), count: lines.len(), ..LineOrigins::default() };
     origins.notices = notices(&runs, until.is_some_and(|until| Instant::now() >= until));
-    origins.commits = commits(repository, &runs);
+    origins.commits = commits(repository, &runs, until);
     let before = &lines[wanted.start.saturating_sub(AROUND)..wanted.start];
     let after = &lines[wanted.end..lines.len().min(wanted.end + AROUND)];
-    let hash = |line: &&[u8]| line_hash(true, &String::from_utf8_lossy(line));
-    origins.around = before.iter().chain(after).filter_map(hash).collect();
+    origins.around = before.iter().chain(after).filter_map(|line| hash(line)).collect();
     origins.runs = runs.into_iter().map(|run| line_run(run, &lines)).collect();
     Ok(origins)
 }
@@ -160,7 +159,11 @@ fn notices(runs: &[Blamed], is_late: bool) -> Vec<String> {
     notices
 }
 
-fn commits(repository: &Repository, runs: &[Blamed]) -> BTreeMap<String, OriginCommit> {
+fn commits(
+    repository: &Repository,
+    runs: &[Blamed],
+    until: Option<Instant>,
+) -> BTreeMap<String, OriginCommit> {
     let mut reader = repository.reader(&|_| false);
     let mut commits = BTreeMap::new();
     for run in runs {
@@ -172,7 +175,8 @@ fn commits(repository: &Repository, runs: &[Blamed]) -> BTreeMap<String, OriginC
         if let Ok(detail) = reader.header(&sha) {
             let time = detail.author_time.seconds.saturating_mul(1000);
             let is_missing = |parent| repository.blob_at(parent, &run.path).is_ok_and(|blob| blob.is_none());
-            let makes_file = detail.parents.first().is_none_or(is_missing);
+            let is_late = until.is_some_and(|until| Instant::now() >= until);
+            let makes_file = !is_late && detail.parents.first().is_none_or(is_missing);
             let (author, message) = (detail.author.name, detail.message.text);
             commits.insert(name, OriginCommit { author, time, message, makes_file });
         }
@@ -180,8 +184,11 @@ fn commits(repository: &Repository, runs: &[Blamed]) -> BTreeMap<String, OriginC
     commits
 }
 
+fn hash(line: &[u8]) -> Option<u32> {
+    line_hash(true, &String::from_utf8_lossy(line))
+}
+
 fn line_run(run: Blamed, lines: &[&[u8]]) -> LineRun {
-    let hash = |line: &[u8]| line_hash(true, &String::from_utf8_lossy(line));
     let Blamed { lines: range, origin, path, .. } = run;
     let origin = match origin {
         Origin::Commit(sha) => LineOrigin::Commit(sha.to_string()),

@@ -32,7 +32,7 @@ const ITEMS: usize = 3;
 /// A text of more bytes than this is not quoted whole: the limit of [`quotable`].
 const LONGEST_SENTENCE: usize = 500;
 
-/// How many characters are quoted of a request of more sentences. Arbitrary: three lines.
+/// How many characters are quoted of a request of several sentences. Arbitrary: three lines.
 const LONGEST_REQUEST: usize = 300;
 
 /// Words that connect a sentence with its reason.
@@ -56,6 +56,16 @@ const CONNECTIVES: [&str; 18] = [
     "the issue is",
     "that's why",
 ];
+
+/// If this many bytes lie between two sentences, something was left out between them. Arbitrary: more than marks of lists
+/// and of paragraphs.
+const GAP: usize = 16;
+
+/// The beginnings of sentences with which an assistant ends its answer.
+const FAREWELLS: [&str; 3] = ["let me know", "feel free", "if you"];
+
+/// How many lines at the end of an answer are searched for questions to the user. Arbitrary.
+const ASKED_LAST: usize = 16;
 
 /// Marks with which a question ends.
 const QUESTION_MARKS: [char; 3] = ['?', '？', '؟'];
@@ -102,7 +112,7 @@ pub enum Part {
     Asked,
     /// The assistant proposed the change, and the user accepted it.
     Accepted,
-    /// The assistant gave the reason right before it made the change.
+    /// The assistant gave the reason, or said what comes next, right before it made the change.
     Decided,
 }
 
@@ -115,7 +125,7 @@ pub struct Quote {
     pub message: usize,
     /// The bytes of the message from which the sentence was read.
     pub range: Range<usize>,
-    /// The sentence, without markup.
+    /// The sentence, or several, without markup.
     pub text: String,
 }
 
@@ -142,7 +152,8 @@ pub fn in_conversation(messages: &[Said<'_>], words: &BTreeSet<String>) -> Vec<Q
         let own = asked(text, words);
         let is_bare = own.as_ref().is_none_or(|(_, text)| says(text) < FEW_STEMS_ALONE);
         let is_first = quotes.first().is_none_or(|quote| quote.part != Part::Accepted);
-        let proposed = (is_reply && is_first).then(|| proposal(messages, request, words, is_bare)).flatten();
+        let is_yes = is_bare && accepts(text);
+        let proposed = (is_reply && is_first).then(|| proposal(messages, request, words, is_yes)).flatten();
         if let Some(proposed) = proposed {
             quotes.retain(|kept| !says_little(&kept.text));
             let own = own.filter(|_| !is_bare);
@@ -152,16 +163,16 @@ pub fn in_conversation(messages: &[Said<'_>], words: &BTreeSet<String>) -> Vec<Q
         }
         let Some((range, text)) = own else { continue };
         // An answer to a question of the assistant is understood with what was asked before.
-        let is_answer = says(&text) < ENOUGH_STEMS && is_after_question(messages, request);
-        let enough = if is_about(&text) && !is_answer { FEW_STEMS_ALONE } else { ENOUGH_STEMS };
-        let is_enough = says(&text) >= enough;
+        let enough = if is_about(&text) { FEW_STEMS_ALONE } else { ENOUGH_STEMS };
+        let is_enough = says(&text) >= enough && !is_answer(messages, request, &text);
         let asked = Quote { part: Part::Asked, message: request, range, text };
         match quotes.first().map(|kept| kept.text.as_str()) {
             // The request to which the proposal answers.
             Some(_) if quotes[0].part == Part::Accepted => {
-                if !says_little(&asked.text) && !asked.text.ends_with(QUESTION_MARKS) {
-                    quotes.insert(0, asked);
+                if says_little(&asked.text) || asked.text.ends_with(QUESTION_MARKS) {
+                    continue;
                 }
+                quotes.insert(0, asked);
                 break;
             }
             // "Carry on with the next steps" says nothing without the request before it.
@@ -172,9 +183,8 @@ pub fn in_conversation(messages: &[Said<'_>], words: &BTreeSet<String>) -> Vec<Q
             }
             // "Write the docs for it, too" is about the lines, but only the request before it says what "it" is.
             Some(kept) => {
-                let is_vague = !is_about(kept)
-                    || refers_back(kept)
-                    || says(kept) < ENOUGH_STEMS && is_after_question(messages, quotes[0].message);
+                let is_answer = is_answer(messages, quotes[0].message, kept);
+                let is_vague = !is_about(kept) || refers_back(kept) || is_answer;
                 let says_more = says(&asked.text) >= FEW_STEMS_ALONE && is_vague;
                 if is_about(&asked.text) || says_more {
                     quotes.insert(0, asked);
@@ -233,11 +243,17 @@ fn around(own: &[Sentence], place: usize) -> (Range<usize>, String) {
             break;
         }
     }
-    let mut text = String::new();
+    let (mut text, mut last) = (String::new(), None);
     for sentence in &own[from..to] {
-        let joint = if text.ends_with(char::is_alphanumeric) { " · " } else { " " };
+        let is_gap = last.is_some_and(|last: usize| sentence.range.start > last + GAP);
+        let joint = match text.ends_with(char::is_alphanumeric) {
+            _ if is_gap => " … ",
+            true => " · ",
+            false => " ",
+        };
         text += if text.is_empty() { "" } else { joint };
         text += &sentence.text;
+        last = Some(sentence.range.end);
     }
     (own[from].range.start..own[to - 1].range.end, text)
 }
@@ -318,18 +334,20 @@ fn beginning(request: &str, is_list: bool) -> Option<(Range<usize>, String)> {
     Some((range, format!("{} …", &cut[..end])))
 }
 
-/// Returns whether the assistant asked something right before a message.
-fn is_after_question(messages: &[Said<'_>], reply: usize) -> bool {
+/// Returns whether a message of the user answers a question of the assistant: the message before it has several questions,
+/// or ends with one, and the answer is short.
+fn is_answer(messages: &[Said<'_>], reply: usize, answer: &str) -> bool {
     let before = messages[..reply].iter().rfind(|said| said.role != Role::Tool);
-    before.is_some_and(|said| {
-        said.role == Role::Assistant
-            && said.text.trim_end_matches(['*', '_', ' ', '\n']).ends_with(QUESTION_MARKS)
-    })
+    let Some(before) = before.filter(|said| said.role == Role::Assistant) else { return false };
+    let asks = |line: &&str| line.trim_end_matches(['*', '_', ' ']).ends_with(QUESTION_MARKS);
+    let mut lines = before.text.lines().rev().filter(|line| !line.trim().is_empty()).take(ASKED_LAST);
+    let ends_with_one = lines.clone().next().is_some_and(|line| asks(&line));
+    lines.by_ref().filter(asks).nth(1).is_some() || ends_with_one && stems(answer).len() < ENOUGH_STEMS
 }
 
 /// Returns the sentence that the user accepted: one of the assistant's last message before the reply, which proposes
 /// something. If the reply is a bare yes, the last proposal counts also if it has no words of the lines.
-fn proposal(messages: &[Said<'_>], reply: usize, words: &BTreeSet<String>, is_bare: bool) -> Option<Quote> {
+fn proposal(messages: &[Said<'_>], reply: usize, words: &BTreeSet<String>, is_yes: bool) -> Option<Quote> {
     let place = (0..reply).rev().find(|place| messages[*place].role != Role::Tool)?;
     if messages[place].role != Role::Assistant {
         return None;
@@ -338,7 +356,9 @@ fn proposal(messages: &[Said<'_>], reply: usize, words: &BTreeSet<String>, is_ba
         let about = shared(&sentence.text, words);
         let proposes =
             has_phrase(&sentence.text, &PROPOSES) && sentence.form != Form::Aside && is_prose(&sentence.text);
-        (proposes && (is_bare || about > 1)).then_some((if about > 1 { about } else { 0 }, sentence))
+        let is_farewell = FAREWELLS.iter().any(|words| sentence.text.to_lowercase().starts_with(words));
+        (proposes && !is_farewell && (is_yes || about > 1))
+            .then_some((if about > 1 { about } else { 0 }, sentence))
     });
     let Sentence { text, range, .. } = rated.max_by_key(|(about, _)| *about)?.1;
     Some(Quote { part: Part::Accepted, message: place, range, text })
@@ -488,9 +508,23 @@ mod tests {
             (ASSISTANT, "A) pages\nB) a filter\nC) both\n\nWhich one?"),
             (USER, "option C for all orders please"),
         ];
-        let texts: Vec<String> =
-            found(&messages, "orders.filter(paid)").into_iter().map(|(.., text)| text).collect();
-        assert_eq!(texts, [messages[0].1, messages[2].1]);
+        let texts = |messages: &[(Role, &str)]| -> Vec<String> {
+            found(messages, "orders.filter(paid)").into_iter().map(|(.., text)| text).collect()
+        };
+        assert_eq!(texts(&messages), [messages[0].1, messages[2].1]);
+        let long = "1. the newest orders come first, as the guests expect it\n2. only orders that are paid, please, and no drafts";
+        let several =
+            [messages[0], (ASSISTANT, "1. Which orders come first?\n2. Which ones are shown?"), (USER, long)];
+        assert_eq!(texts(&several).len(), 2);
+        let anew = [
+            messages[0],
+            messages[1],
+            (
+                USER,
+                "Forget that, show the orders of today in a new window with a large font for the kitchen staff.",
+            ),
+        ];
+        assert_eq!(texts(&anew), [anew[2].1]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Finds the quotations in a text.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// Marks at the beginning of a quotation, each with the marks that may end it.
@@ -34,7 +35,7 @@ pub fn quotations(text: &str) -> Vec<Range<usize>> {
         let found = marks[from..to].iter().rposition(|end| end.closes && ends.contains(end.mark))?;
         Some(from + found)
     };
-    let mut known: Vec<((char, usize), Option<usize>)> = Vec::new();
+    let mut known: HashMap<(char, usize), Option<usize>> = HashMap::new();
     let mut found = Vec::new();
     let mut place = 0;
     while let Some(mark) = marks.get(place) {
@@ -43,20 +44,13 @@ pub fn quotations(text: &str) -> Vec<Range<usize>> {
             continue;
         }
         let key = (mark.mark, if mark.mark.is_ascii() { mark.paragraph } else { 0 });
-        let last = match known.iter().rev().take(MARKS.len() * 2).find(|(other, _)| *other == key) {
-            Some((_, last)) => *last,
-            None => {
-                known.push((key, last(mark)));
-                known.last().and_then(|(_, last)| *last)
-            }
-        };
-        if last.is_none_or(|last| last < place) {
+        let Some(last) = known.entry(key).or_insert_with(|| last(mark)).filter(|last| *last >= place) else {
             continue;
-        }
+        };
         let ends = MARKS.iter().find(|(start, _)| *start == mark.mark).map_or("", |(_, ends)| ends);
         let is_end =
             |end: &Mark| end.closes && ends.contains(end.mark) && end.at > mark.at + mark.mark.len_utf8();
-        if let Some(end) = marks[place..].iter().position(is_end) {
+        if let Some(end) = marks[place..=last].iter().position(is_end) {
             let end = place + end;
             found.push(mark.at..marks[end].at + marks[end].mark.len_utf8());
             place = end + 1;
@@ -106,12 +100,13 @@ mod tests {
         assert_eq!(of("“One.\n\nTwo.”"), ["“One.\n\nTwo.”"]);
         assert_eq!(of("\"One.\r\n\r\nTwo \"three\""), ["\"three\""]);
         assert_eq!(of("a 5\" disk, \"\" and \""), Vec::<&str>::new());
+        assert_eq!(of("He wrote \"\" here.\n\nThe word \"no\""), ["\"no\""]);
         assert_eq!(of("Back in the '90s he wrote \"Never use tabs.\" Fine."), ["\"Never use tabs.\""]);
     }
 
     #[test]
     fn many_marks_take_no_longer_than_their_number() {
-        for text in ["\"a ", "'a 'b", "“a ", "\"a\" ", "\"a \n\n"] {
+        for text in ["\"a ", "'a 'b", "“a ", "\"a\" ", "\"a \n\n", "\"a 'a “a „a «a ‹a 「a \n\n"] {
             quotations(&text.repeat(200_000));
         }
     }

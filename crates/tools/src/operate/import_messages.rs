@@ -157,10 +157,10 @@ fn of_specstory(engine: &Engine, project: &OpenProject, output: &mut Output) -> 
             began: session.began.unwrap_or(file.stat.mtime_ns / 1_000_000),
             said: session.said,
         };
-        // If a session was renamed, there are two files of it. The longer file contains the whole session.
-        let is_longer =
-            found.get(&conversation.name).is_none_or(|it| it.said.len() < conversation.said.len());
-        if is_longer {
+        // There are two files of a session that was renamed, or that another version exported too. One of them has more
+        // edits, or more messages.
+        let is_fuller = found.get(&conversation.name).is_none_or(|it| fullness(it) < fullness(&conversation));
+        if is_fuller {
             found.insert(conversation.name.clone(), conversation);
         }
     }
@@ -168,6 +168,12 @@ fn of_specstory(engine: &Engine, project: &OpenProject, output: &mut Output) -> 
         output.left_out += found.remove(name).map_or(0, |conversation| conversation.said.len());
     }
     Ok(found.into_values().collect())
+}
+
+/// Returns how many edits of known files, and how many messages a conversation has.
+fn fullness(conversation: &Conversation) -> (usize, usize) {
+    let edits = conversation.said.iter().map(|said| said.written.len()).sum();
+    (edits, conversation.said.len())
 }
 
 /// Reads files of JSON lines.
@@ -237,7 +243,8 @@ impl Worked {
         let (first, last) = (times.clone().min(), times.max());
         let files = files(project).await;
         let written = conversations.iter().flat_map(|conversation| &conversation.said);
-        let paths = written.flat_map(|said| &said.written).map(|written| written.path.as_str());
+        let paths = written.flat_map(|said| said.written.iter().chain(&said.likely));
+        let paths = paths.map(|written| written.path.as_str());
         let root = project.root.to_string_lossy().into_owned();
         Worked { places: specstory::Places::of(paths, files), root, span: first.zip(last) }
     }

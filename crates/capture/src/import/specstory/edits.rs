@@ -13,6 +13,12 @@ use tiro_git::line_hash;
 /// The maximum number of changed files that are kept for one call.
 const MOST_FILES: usize = 64;
 
+/// A path of this many bytes or more is none.
+const LONGEST_PATH: usize = 1024;
+
+/// The most places in which the repository may have been.
+const MOST_ROOTS: usize = 16;
+
 /// The words before the path of an edited file. The path ends at the end of the line, or at the character given.
 const NAMED: [(&str, char); 6] = [
     ("Edit file: ", '\n'),
@@ -51,8 +57,8 @@ const NEW: [&str; 3] = ["textEditContent", "content", "newString"];
 /// What the tool answers about a file that it changed.
 const UPDATED: (&str, [&str; 3]) = ("The file ", [" has been updated", " has been created", " was written"]);
 
-/// Returns the files that an edit changed. `call` is the text of the call's block. If the block has lines without the path
-/// of their file, the path is empty.
+/// Returns the files that an edit changed. `call` is the text of the call's block. If a call in JSON
+/// has a text without the path of its file, the path is empty.
 pub(super) fn written(call: &str) -> Vec<WrittenFile> {
     let mut files: Vec<(String, BTreeSet<u32>)> = Vec::new();
     let mut text: Option<bool> = None;
@@ -123,6 +129,9 @@ fn in_json(call: &str) -> Option<(String, BTreeSet<u32>)> {
     let (asked, result) = (block("Parameters:"), block("Result:"));
     result.filled(NEW[0])?;
     let path = PATHS.iter().find_map(|name| asked.filled(name)).unwrap_or_default();
+    if path.len() >= LONGEST_PATH {
+        return None;
+    }
     let texts: Vec<_> = NEW.iter().filter_map(|name| result.filled(name)).collect();
     let lines = texts.iter().flat_map(|text| text.lines());
     let lines = lines.filter(|line| !line.starts_with("```") && !line.starts_with("&#96;&#96;&#96;"));
@@ -150,7 +159,7 @@ fn named(line: &str) -> Option<&str> {
     NAMED.iter().find_map(|(words, end)| {
         let (_, rest) = line.split_once(words)?;
         let path = rest.split(*end).next()?.trim_end_matches("</summary>").trim();
-        (!path.is_empty() && path.len() < 1024).then_some(path)
+        (!path.is_empty() && path.len() < LONGEST_PATH).then_some(path)
     })
 }
 
@@ -158,7 +167,8 @@ fn updated(call: &str) -> Option<&str> {
     let (words, ends) = UPDATED;
     let (_, rest) = call.split_once(words)?;
     let line = rest.lines().next()?;
-    ends.iter().find_map(|end| line.split_once(end)).map(|(path, _)| path.trim())
+    let path = ends.iter().find_map(|end| line.split_once(end)).map(|(path, _)| path.trim());
+    path.filter(|path| path.len() < LONGEST_PATH)
 }
 
 /// The paths of the files in the repository, by the paths that exports name. An export has the paths of the machine on
@@ -188,7 +198,10 @@ impl Places {
         // One file may have the same end by chance, but not half as many as those of the real root.
         let most = counts.values().copied().max().unwrap_or_default();
         let likely = counts.into_iter().filter(|(_, count)| 2 * count >= most);
-        let mut roots: Vec<String> = likely.map(|(root, _)| root.to_owned()).collect();
+        let mut likely: Vec<(&str, usize)> = likely.collect();
+        likely.sort_by_key(|(root, count)| (std::cmp::Reverse(*count), *root));
+        likely.truncate(MOST_ROOTS);
+        let mut roots: Vec<String> = likely.into_iter().map(|(root, _)| root.to_owned()).collect();
         roots.sort_by_key(|root| std::cmp::Reverse(root.len()));
         let mut by_name: HashMap<String, Vec<String>> = HashMap::new();
         for file in &files {

@@ -37,6 +37,13 @@ const SHELL: &str = "run_terminal_cmd";
 /// What exports write before the name of a tool.
 const CALL: &str = "Tool use: **";
 
+/// The maximum number of bytes of a tool's name.
+const LONGEST_TOOL: usize = 100;
+
+/// Parts of the names of tools that run commands, and of those that only read.
+const SHELLS: [&str; 5] = ["terminal", "shell", "bash", "exec_command", "run_command"];
+const READERS: [&str; 8] = ["read", "grep", "search", "list", "glob", "fetch", "lint", "todo"];
+
 /// The field with which Cursor names the session of a sub-agent.
 const SUBAGENT: &str = "subagentComposerId";
 
@@ -221,11 +228,13 @@ impl Step {
 
     /// Reads a call that is no block, such as `Tool use: **run_terminal_cmd**` before the command and its output.
     fn call(part: &str) -> Option<Step> {
-        let (name, output) = part.strip_prefix(CALL)?.split_once("**")?;
-        let is_shell = ["terminal", "shell", "bash", "exec"].iter().any(|word| name.contains(word));
-        let work = match is_shell {
-            true => (Vec::new(), ran(part)),
-            false => (edits::written(part), None),
+        let (line, output) = part.split_once('\n').unwrap_or((part, ""));
+        let name = tool(line)?;
+        let has = |words: &[&str]| words.iter().any(|word| name.to_lowercase().contains(word));
+        let work = match (has(&SHELLS), has(&READERS)) {
+            (true, _) => (Vec::new(), ran(part)),
+            (false, true) => Work::default(),
+            (false, false) => (edits::written(part), None),
         };
         let text = format!("{name}\n{}", gist::excerpt(output.trim(), gist::EXCERPT));
         Some(Step { role: Role::Tool, speaker: Some(name.to_owned()), text, work })
@@ -240,10 +249,16 @@ impl Step {
     }
 }
 
+/// Returns the name of the tool in a line such as `Tool use: **write**`.
+fn tool(line: &str) -> Option<&str> {
+    let name = line.trim().strip_prefix(CALL)?.strip_suffix("**")?;
+    (!name.is_empty() && name.len() <= LONGEST_TOOL).then_some(name)
+}
+
 /// Divides a text before a block from the line at its end that names the tool of the block.
 fn labelled(text: &str) -> (&str, Option<String>) {
     let line = text.trim_end().lines().next_back().unwrap_or_default();
-    match line.strip_prefix(CALL).and_then(|name| name.strip_suffix("**")) {
+    match tool(line) {
         Some(name) => (text.trim_end().strip_suffix(line).unwrap_or(text), Some(name.to_owned())),
         None => (text, None),
     }
@@ -306,7 +321,10 @@ fn steps(text: &str) -> Vec<Step> {
         let is_same =
             |last: &&mut Step| last.role == role && (goes_on || is_reading) && last.speaker == speaker;
         match steps.last_mut().filter(is_same) {
-            Some(last) if !part.is_empty() => last.text = format!("{}{joint}{part}", last.text),
+            Some(last) if !part.is_empty() => {
+                last.text.push_str(joint);
+                last.text.push_str(part);
+            }
             _ if !part.is_empty() => steps.push(Step { speaker, ..Step::said(role, part.to_owned()) }),
             _ => {}
         }

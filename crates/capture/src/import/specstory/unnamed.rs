@@ -19,8 +19,8 @@ const SHELLS: [&str; 2] = ["run_terminal_cmd", "run_in_terminal"];
 const MOST_FILES: usize = 8;
 const MOST_NEW_FILES: usize = 32;
 
-/// The maximum number of bytes of a name.
-const LONGEST_NAME: usize = 200;
+/// The maximum number of bytes of a name or a path.
+const LONGEST_NAME: usize = 500;
 
 /// Finds the likely files of the calls that changed a file without a path.
 ///
@@ -37,29 +37,32 @@ pub(super) fn add(said: &mut [Said]) {
         let names: BTreeSet<String> = said[from..to].iter().filter_map(own_text).flat_map(names).collect();
         let mut is_first = true;
         for said in &mut said[from..to] {
-            let lines: Vec<u32> = match said.written.iter().position(|written| written.path.is_empty()) {
-                Some(at) => said.written.remove(at).lines,
-                None if is_first && is_new(said) => Vec::new(),
-                None => {
-                    for path in touched(said) {
-                        names_of_known.insert(last(&path).to_owned());
-                        if !known.iter().rev().take(MOST_FILES).any(|recent| *recent == path) {
-                            known.push(path);
+            // `None` if nothing but the call is known.
+            let lines: Option<Vec<u32>> =
+                match said.written.iter().position(|written| written.path.is_empty()) {
+                    Some(at) => Some(said.written.remove(at).lines).filter(|lines| !lines.is_empty()),
+                    None if is_first && is_new(said) => None,
+                    None => {
+                        for path in touched(said) {
+                            names_of_known.insert(last(&path).to_owned());
+                            if !known.iter().rev().take(MOST_FILES).any(|recent| *recent == path) {
+                                known.push(path);
+                            }
                         }
+                        continue;
                     }
-                    continue;
+                };
+            let likely: Vec<String> = match (&lines, said.written.is_empty() && is_new(said)) {
+                (Some(_), _) => known.iter().rev().chain(&names).take(MOST_FILES).cloned().collect(),
+                (None, true) => {
+                    is_first = false;
+                    let is_known = |name: &&String| names_of_known.contains(last(name));
+                    names.iter().filter(|name| !is_known(name)).take(MOST_NEW_FILES).cloned().collect()
                 }
+                (None, false) => Vec::new(),
             };
-            let is_known = |name: &&String| names_of_known.contains(last(name));
-            let likely: Vec<&String> = match lines.is_empty() {
-                true => names.iter().filter(|name| !is_known(name)).take(MOST_NEW_FILES).collect(),
-                false => known.iter().rev().chain(&names).take(MOST_FILES).collect(),
-            };
-            is_first &= !lines.is_empty();
-            said.likely = likely
-                .into_iter()
-                .map(|path| WrittenFile { path: path.clone(), lines: lines.clone() })
-                .collect();
+            let lines = lines.unwrap_or_default();
+            said.likely = likely.into_iter().map(|path| WrittenFile { path, lines: lines.clone() }).collect();
         }
         from = to;
     }
@@ -83,7 +86,7 @@ fn touched(said: &Said) -> Vec<String> {
         let link = || line.split_once("](file://").and_then(|(_, rest)| rest.split([')', '#']).next());
         path.or_else(link).map(|path| path.trim().to_owned())
     });
-    written.chain(read).collect()
+    written.chain(read).filter(|path| !path.is_empty() && path.len() <= LONGEST_NAME).collect()
 }
 
 /// Returns what the assistant says or runs, without what programs print.

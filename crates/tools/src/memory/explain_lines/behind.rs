@@ -105,13 +105,14 @@ pub async fn explain(project: &OpenProject, group: &Group) -> Result<Explained> 
         }
         None => {
             let found = likely(project, group, &words).await?;
-            match first_named(project, group, &words).await?.filter(|_| found.1.is_empty()) {
-                Some(named) => {
-                    explained.link = page::named(group);
-                    named
-                }
-                None => found,
+            let named = match found.1.is_empty() {
+                true => first_named(project, group, &words).await?,
+                false => None,
+            };
+            if named.is_some() {
+                explained.link = page::named(group);
             }
+            named.unwrap_or(found)
         }
     };
     let keys = quotes.iter().map(|quote| conversation.messages[quote.message].key).collect();
@@ -290,7 +291,7 @@ async fn requests(
 }
 
 /// Returns what was asked before the assistant said that it makes the file, if the commit of `group` made it, and its
-/// likeliest session named it never before. Generators, shells and exports of some clients record no change of a new file.
+/// likeliest session never named it before. Generators, shells and exports of some clients record no change of a new file.
 async fn first_named(
     project: &OpenProject,
     group: &Group,
@@ -326,7 +327,8 @@ async fn first_named(
     };
     let conversation = conversation(project, session, first).await?;
     let quotes = conversation.quotes(words);
-    Ok((!quotes.is_empty()).then_some((conversation, quotes)))
+    let has_request = quotes.iter().any(|quote| quote.part != Part::Decided);
+    Ok(has_request.then_some((conversation, quotes)))
 }
 
 /// Returns the likeliest session behind the commit of `group`, without its messages.

@@ -27,9 +27,6 @@ const MOST_LIKELY: usize = 3;
 /// A name of a file of fewer bytes than this, such as `index.ts`, is known only with its folder. Arbitrary.
 const SHORT_NAME: usize = 14;
 
-/// A shorter name is a word of too many texts. Arbitrary.
-const LEAST_NAME: usize = 6;
-
 /// Words with which an assistant says that it makes something, in the languages of most conversations.
 const MAKES: [&str; 20] = [
     "creat",
@@ -138,9 +135,10 @@ impl Group {
     /// at which the lines were there.
     ///
     /// The call that wrote the most lines gets them, then the one that wrote the most of the rest, and so on. A call of
-    /// a session that led to the commit comes before all others. Of equal calls, the one wins that wrote the most lines
-    /// around them, and then the earliest, because later ones wrote the lines again. A line that says too little goes with the line before it. If nothing but its lines links
-    /// a session to the commit, it counts only with most of the lines.
+    /// a session that led to the commit comes before all others. If calls are equal, the one that wrote the most lines
+    /// around them wins, then the earliest, because later ones wrote the lines again. A line that says too little goes
+    /// with the line before it. If nothing but its lines links a session to the commit, it counts only with most of the
+    /// lines.
     pub fn by_writer(self, rows: &[WriteRow], until: Millis) -> Vec<Group> {
         let rows: Vec<&WriteRow> = rows.iter().filter(|row| self.paths.contains(&row.path)).collect();
         self.by_writer_among(&rows, until)
@@ -275,13 +273,15 @@ fn end(path: &str) -> Option<&str> {
     Some(&path[slashes.next().map_or(0, |at| at.min(outer) + 1)..])
 }
 
-/// Returns the end of a path by which a text names the file: its name, or for a short name also that of the folder.
+/// Returns the end of a path by which a text names the file: its name, or for a short name also that of the folder. Returns
+/// `None` for a short name without a folder.
 pub fn name(path: &str) -> Option<&str> {
     let mut slashes = path.rmatch_indices('/').map(|(at, _)| at + 1);
-    let file = slashes.next().unwrap_or(0);
-    let folder = slashes.next().unwrap_or(0);
-    let end = if path.len() - file < SHORT_NAME { &path[folder..] } else { &path[file..] };
-    (end.len() >= LEAST_NAME).then_some(end)
+    let file = slashes.next();
+    if path.len() - file.unwrap_or(0) >= SHORT_NAME {
+        return Some(&path[file.unwrap_or(0)..]);
+    }
+    file.map(|_| &path[slashes.next().unwrap_or(0)..])
 }
 
 /// Returns whether a text has a [name](name), but not as a part of a longer one.
@@ -376,6 +376,16 @@ mod tests {
 
     fn commit() -> LineOrigin {
         LineOrigin::Commit("a".into())
+    }
+
+    #[test]
+    fn a_file_is_named_by_its_name_or_with_its_folder() {
+        let path = "src/api/chat/route.ts";
+        assert_eq!((name(path), name("a.rs")), (Some("chat/route.ts"), None));
+        assert_eq!(name("src/pump_controller.rs"), Some("pump_controller.rs"));
+        let text = "I write `src/pump_controller.rs`, not my_pump_controller.rs";
+        assert!(names(text, "pump_controller.rs") && !names(&text[32..], "pump_controller.rs"));
+        assert!(makes("Let me create it") && !makes("I read it"));
     }
 
     /// The first call that wrote the line used to win, also if its component was rewritten later.

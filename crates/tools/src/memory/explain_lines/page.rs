@@ -283,6 +283,9 @@ fn link(group: &Group) -> String {
                 true => {
                     format!("it led to the commit ({sure}), but no recorded change of it is in this file")
                 }
+                false if !group.changes.is_empty() => format!(
+                    "it seems to have changed the file, and led to the commit ({sure}), but not all of its lines are recorded"
+                ),
                 false => format!(
                     "it changed the file, and led to the commit ({sure}), but no recorded change has exactly these lines"
                 ),
@@ -300,7 +303,7 @@ fn link(group: &Group) -> String {
 pub fn named(group: &Group) -> String {
     let sure = group.links.first().map_or(0.0, |(_, confidence)| confidence * 100.0);
     format!(
-        "it led to the commit that made the file ({sure:.0}%), and named the file first after this request"
+        "it led to the commit that made the file ({sure:.0}%), and first mentioned the file after this request"
     )
 }
 

@@ -188,8 +188,18 @@ pub struct KindCount {
 pub async fn run(engine: &Engine, caller: &Caller) -> Result<Output> {
     let project = caller.project(engine).await?;
     let owners = &engine.installation().await?.registry;
-    let stats = project.store.stats(&project.scope, engine.now()).await?;
-    let owner_stats = owners.memories().stats(owners.scope(), engine.now()).await?;
+    let (store, scope) = (project.store.as_ref(), &project.scope);
+    let (stats, owner_stats, cache, queue, savings, threads, segments, summaries, measurements) = tokio::try_join!(
+        store.stats(scope, engine.now()),
+        owners.memories().stats(owners.scope(), engine.now()),
+        store.cache_stats(scope),
+        store.queue_counts(scope),
+        store.savings(scope),
+        store.threads(scope, None),
+        store.summarised_segments(scope),
+        store.summary_counts(scope),
+        store.measurements(scope),
+    )?;
     let embedder = ask::encoders(engine, caller, &mut Vec::new()).await.names();
     let kinds = stats.kinds.into_iter().map(|each| KindCount {
         kind: each.kind,
@@ -197,11 +207,6 @@ pub async fn run(engine: &Engine, caller: &Caller) -> Result<Output> {
         bytes: each.bytes,
         tokens: each.tokens,
     });
-    let cache = project.store.cache_stats(&project.scope).await?;
-    let queue = project.store.queue_counts(&project.scope).await?;
-    let savings = project.store.savings(&project.scope).await?;
-    let threads = project.store.threads(&project.scope, None).await?;
-    let segments = project.store.summarised_segments(&project.scope).await?;
     Ok(Output {
         project: project.name.clone(),
         project_id: project.scope.project.as_str().to_owned(),
@@ -233,7 +238,7 @@ pub async fn run(engine: &Engine, caller: &Caller) -> Result<Output> {
         },
         threads: threads::uses(&threads),
         tiers: tier_use(&segments::tiers(engine), &segments),
-        summaries: project.store.summary_counts(&project.scope).await?.into_iter().map(level).collect(),
+        summaries: summaries.into_iter().map(level).collect(),
         cache: Cache {
             entries: cache.entries,
             bytes: cache.bytes,
@@ -248,7 +253,7 @@ pub async fn run(engine: &Engine, caller: &Caller) -> Result<Output> {
             completed: queue.completed,
             failed: queue.failed,
         },
-        tools: tool_use(&project.store.measurements(&project.scope).await?),
+        tools: tool_use(&measurements),
         spending: spending::days(owners.spending().await?),
     })
 }
