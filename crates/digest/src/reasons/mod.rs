@@ -9,7 +9,7 @@ use crate::statements::own_words::{is_prose, own_words};
 use crate::statements::replies::{accepts, confirms};
 use crate::statements::stems;
 use tiro_base::memory::Role;
-use tiro_text::blocks::{Form, Sentence, blocks, is_boilerplate, quotable};
+use tiro_text::blocks::{Block, Form, Kind, Sentence, blocks, is_boilerplate, quotable};
 use tiro_text::words::query::terms;
 
 /// How many messages of the user are read, from the last one back. Arbitrary: a request is often followed by a few
@@ -360,8 +360,27 @@ fn proposal(messages: &[Said<'_>], reply: usize, words: &BTreeSet<String>, is_ye
         (proposes && !is_farewell && (is_yes || about > 1))
             .then_some((if about > 1 { about } else { 0 }, sentence))
     });
-    let Sentence { text, range, .. } = rated.max_by_key(|(about, _)| *about)?.1;
+    let (about, Sentence { text, range, .. }) = rated.max_by_key(|(about, _)| *about)?;
+    let item = item_about(messages[place].text, words).filter(|(.., item)| about == 0 && *item != text);
+    let (range, text) = match item {
+        Some((of_item, item)) => {
+            (range.start.min(of_item.start)..range.end.max(of_item.end), format!("{item} … {text}"))
+        }
+        None => (range, text),
+    };
     Some(Quote { part: Part::Accepted, message: place, range, text })
+}
+
+/// Returns the item of a list that has more words of the lines than any other.
+fn item_about(text: &str, words: &BTreeSet<String>) -> Option<(Range<usize>, String)> {
+    let items = blocks(text).into_iter().filter(|block| block.kind == Kind::Item && block.is_said());
+    let mut rated: Vec<(usize, Block)> =
+        items.map(|block| (shared(&block.text, words), block)).filter(|(about, _)| *about > 0).collect();
+    rated.sort_by_key(|(about, _)| Reverse(*about));
+    let is_best = rated.get(1).is_none_or(|(second, _)| *second < rated[0].0);
+    let (_, best) = rated.into_iter().next().filter(|_| is_best)?;
+    let is_short = best.text.chars().count() <= LONGEST_REQUEST;
+    is_short.then(|| (best.range, best.text.split_whitespace().collect::<Vec<_>>().join(" ")))
 }
 
 /// Returns the last sentence of an answer that gives a reason and is about the lines.
@@ -492,13 +511,21 @@ mod tests {
     fn a_bare_yes_leads_to_the_last_proposal_and_what_the_assistant_announced() {
         let messages = [
             (USER, "can the tests fail, or are they just pretend tests?"),
-            (ASSISTANT, "They can. Would you like me to continue with the other phases, or add a database?"),
+            (
+                ASSISTANT,
+                "They can.\n\n- **Phase 3: API**, done\n- **Phase 4: dialogs**, not begun\n\n\
+                 Would you like me to continue with the other phases, or add a database?",
+            ),
             (USER, "approved, please continue"),
             (ASSISTANT, "I continue with the tests of the dialog."),
         ];
-        let found = found(&messages, "dialog.open();");
-        let parts: Vec<_> = found.iter().map(|(part, place, _)| (*part, *place)).collect();
-        assert_eq!(parts, [(Part::Accepted, 1), (Part::Decided, 3)], "{found:?}");
+        let told = found(&messages, "dialog.open();");
+        let parts: Vec<_> = told.iter().map(|(part, place, _)| (*part, *place)).collect();
+        assert_eq!(parts, [(Part::Accepted, 1)], "{told:?}");
+        let accepted = "Phase 4: dialogs, not begun … Would you like me to continue with the other phases, or add a database?";
+        assert_eq!(told[0].2, accepted);
+        let told = found(&messages, "retry();");
+        assert_eq!(told.len(), 1, "{told:?}");
     }
 
     #[test]

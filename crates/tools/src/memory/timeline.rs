@@ -234,9 +234,9 @@ impl Found {
         let (store, scope) = (&project.store, &project.scope);
         let mut found = Found::default();
         let filter = Filter { since: Some(from), until: Some(to), ..filter.clone() };
-        let rows = store.activity(scope, &filter).await?;
-        let of_commits = Filter { kinds: Some(vec![Kind::Commit]), ..filter };
-        let commits = store.latest(scope, &of_commits, MOST_COMMITS).await?;
+        let of_commits = Filter { kinds: Some(vec![Kind::Commit]), ..filter.clone() };
+        let (rows, commits) =
+            tokio::try_join!(store.activity(scope, &filter), store.latest(scope, &of_commits, MOST_COMMITS))?;
         if commits.len() == MOST_COMMITS {
             let (first, last) = (times::day(from), times::day(to - 1));
             notices.push(format!("from {first} to {last} only the last {MOST_COMMITS} commits are shown"));

@@ -361,12 +361,14 @@ async fn conversation(project: &OpenProject, session: SessionId, ordinal: i64) -
 /// Returns the words by which a sentence is known to be about the lines of `group`.
 fn words(group: &Group) -> BTreeSet<String> {
     let subject = group.commit.as_ref().and_then(|commit| commit.message.lines().next()).unwrap_or_default();
-    // The extension of a file is a word of too many sentences.
-    let name = |path: &str| {
-        let file = path.rfind('/').map_or(0, |at| at + 1);
-        path[file..].rfind('.').filter(|dot| *dot > 0).map_or(path.len(), |dot| file + dot)
+    // The name of the file and of its folder, without the extension, which is a word of too many sentences.
+    let name = |path: &str| -> String {
+        let parts: Vec<&str> = path.rsplit('/').take(2).collect();
+        let file = parts[0].rfind('.').filter(|dot| *dot > 0).map_or(parts[0], |dot| &parts[0][..dot]);
+        [parts.get(1).copied().unwrap_or_default(), file].join(" ")
     };
-    let mut texts: Vec<&str> = group.paths.iter().map(|path| &path[..name(path)]).collect();
+    let names: Vec<String> = group.paths.iter().map(|path| name(path)).collect();
+    let mut texts: Vec<&str> = names.iter().map(String::as_str).collect();
     texts.extend(group.lines.iter().map(|line| line.text.as_str()).chain([subject]));
     reasons::words_of(&texts)
 }
