@@ -360,8 +360,8 @@ fn proposal(messages: &[Said<'_>], reply: usize, words: &BTreeSet<String>, is_ye
         (proposes && !is_farewell && (is_yes || about > 1))
             .then_some((if about > 1 { about } else { 0 }, sentence))
     });
-    let (about, Sentence { text, range, .. }) = rated.max_by_key(|(about, _)| *about)?;
-    let item = item_about(messages[place].text, words).filter(|(.., item)| about == 0 && *item != text);
+    let Sentence { text, range, .. } = rated.max_by_key(|(about, _)| *about)?.1;
+    let item = item_about(messages[place].text, words).filter(|(.., item)| is_yes && *item != text);
     let (range, text) = match item {
         Some((of_item, item)) => {
             (range.start.min(of_item.start)..range.end.max(of_item.end), format!("{item} … {text}"))
