@@ -284,7 +284,7 @@ pub fn name(path: &str) -> Option<&str> {
     file.map(|_| &path[slashes.next().unwrap_or(0)..])
 }
 
-/// Returns whether a text has a [name](name), but not as a part of a longer one.
+/// Returns whether a text has such a [`name`], but not as a part of a longer one.
 pub fn names(text: &str, name: &str) -> bool {
     let goes_on = |c: char| c.is_alphanumeric() || "_-".contains(c);
     text.match_indices(name).any(|(at, _)| {
