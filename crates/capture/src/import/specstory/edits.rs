@@ -5,7 +5,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::{json, unnamed};
+use super::blocks::json;
+use super::unnamed;
 use crate::import::evidence::{MOST_LINES, WrittenFile};
 use crate::import::fields::Fields;
 use tiro_git::line_hash;

@@ -5,13 +5,16 @@
 //! Old versions also divide the steps of the assistant by lines `---`, name the tool in a line before the block or instead
 //! of it, and write `Read file: PATH` for a file that was read. Thoughts and the messages of sub-agents are left out.
 
+mod blocks;
 mod edits;
+mod steps;
 mod unnamed;
 
 use std::borrow::Cow;
 
+use self::blocks::{attribute, json, next_call, summary};
+use self::steps::{Step, labelled, steps, work};
 use super::clean::{self, Private};
-use super::evidence::{WrittenFile, commits};
 use super::fields::Fields;
 use super::gist::{self, dialogs, plans};
 use super::messages::Said;
@@ -26,23 +29,6 @@ const LONGEST_DATE: usize = 256;
 /// The largest difference between a local time and UTC, and the step of such differences, in milliseconds.
 const FURTHEST: Millis = 14 * 60 * 60 * 1000;
 const STEP: Millis = 15 * 60 * 1000;
-
-/// What old versions write before the path of a file that the assistant read.
-const READ: &str = "Read file: ";
-
-/// The names of the tools that read such a file, and that ran a command.
-const READER: &str = "read_file";
-const SHELL: &str = "run_terminal_cmd";
-
-/// What exports write before the name of a tool.
-const CALL: &str = "Tool use: **";
-
-/// The maximum number of bytes of a tool's name.
-const LONGEST_TOOL: usize = 100;
-
-/// Parts of the names of tools that run commands, and of those that only read.
-const SHELLS: [&str; 5] = ["terminal", "shell", "bash", "exec_command", "run_command"];
-const READERS: [&str; 8] = ["read", "grep", "search", "list", "glob", "fetch", "lint", "todo"];
 
 /// The field with which Cursor names the session of a sub-agent.
 const SUBAGENT: &str = "subagentComposerId";
@@ -210,160 +196,6 @@ fn message(role: Role, time: Option<Millis>, body: &str, into: &mut Session) {
         Role::Assistant => steps(rest).into_iter().for_each(add),
         _ => add(Step::said(role, rest.trim().trim_end_matches("---").to_owned())),
     }
-}
-
-/// A step of a message.
-struct Step {
-    role: Role,
-    /// The name of the tool, if it is a call.
-    speaker: Option<String>,
-    text: String,
-    work: Work,
-}
-
-impl Step {
-    fn said(role: Role, text: String) -> Step {
-        Step { role, speaker: None, text, work: Work::default() }
-    }
-
-    /// Reads a call that is no block, such as `Tool use: **run_terminal_cmd**` before the command and its output.
-    fn call(part: &str) -> Option<Step> {
-        let (line, output) = part.split_once('\n').unwrap_or((part, ""));
-        let name = tool(line)?;
-        let has = |words: &[&str]| words.iter().any(|word| name.to_lowercase().contains(word));
-        let work = match (has(&SHELLS), has(&READERS)) {
-            (true, _) => (Vec::new(), ran(part)),
-            (false, true) => Work::default(),
-            (false, false) => (edits::written(part), None),
-        };
-        let text = format!("{name}\n{}", gist::excerpt(output.trim(), gist::EXCERPT));
-        Some(Step { role: Role::Tool, speaker: Some(name.to_owned()), text, work })
-    }
-
-    /// Reads a command that the oldest versions show without a name: a block of it, and a block of its output.
-    fn command(part: &str) -> Option<Step> {
-        let (_, rest) = part.strip_prefix("```bash\n")?.split_once("\n```")?;
-        let output = rest.trim_start().strip_prefix("```\n")?;
-        let (_, after) = output.split_once("\n```").unwrap_or_default();
-        after.trim().is_empty().then(|| Step::call(&format!("{CALL}{SHELL}**\n\n{part}"))).flatten()
-    }
-}
-
-/// Returns the name of the tool in a line such as `Tool use: **write**`.
-fn tool(line: &str) -> Option<&str> {
-    let name = line.trim().strip_prefix(CALL)?.strip_suffix("**")?;
-    (!name.is_empty() && name.len() <= LONGEST_TOOL).then_some(name)
-}
-
-/// Divides a text before a block from the line at its end that names the tool of the block.
-fn labelled(text: &str) -> (&str, Option<String>) {
-    let line = text.trim_end().lines().next_back().unwrap_or_default();
-    match tool(line) {
-        Some(name) => (text.trim_end().strip_suffix(line).unwrap_or(text), Some(name.to_owned())),
-        None => (text, None),
-    }
-}
-
-/// The files that a call changed, and the ids of the commits that it made; `None` if it made no commit.
-type Work = (Vec<WrittenFile>, Option<Vec<String>>);
-
-/// The kinds of tools in the attribute `data-tool-type` that neither change files nor make commits.
-const READING: [&str; 3] = ["read", "search", "task"];
-
-/// Returns what a call changed.
-fn work(call: &str) -> Work {
-    let kind = attribute(call, "data-tool-type").unwrap_or_default();
-    if READING.contains(&kind.as_str()) {
-        return Work::default();
-    }
-    if kind == "shell" {
-        return (Vec::new(), ran(call));
-    }
-    (edits::written(call), None)
-}
-
-/// Returns the ids of the commits that a command made. The command is in the first fenced block, and its output in the
-/// second.
-fn ran(call: &str) -> Option<Vec<String>> {
-    let commands =
-        call.split("```").nth(1).and_then(|block| block.split_once('\n')).map(|(_, command)| command);
-    commits(commands.or_else(|| call.split('`').nth(1)).unwrap_or_default(), call)
-}
-
-/// Returns the steps of an assistant: texts, calls, and the files that were read. A line `---` between two texts is a part
-/// of the answer; nothing between two such lines is a step that the export leaves out.
-fn steps(text: &str) -> Vec<Step> {
-    let (mut parts, mut is_code) = (vec![String::new()], false);
-    for line in text.split_inclusive('\n') {
-        is_code ^= line.trim_start().starts_with("```");
-        match line.trim_end() == "---" && !is_code {
-            true => parts.push(String::new()),
-            false => parts.last_mut().into_iter().for_each(|part| part.push_str(line)),
-        }
-    }
-    let mut steps: Vec<Step> = Vec::new();
-    let mut goes_on = false;
-    for part in parts {
-        let part = part.trim();
-        // Some versions write this where something is missing.
-        let part = if ["undefined", "Read file: undefined"].contains(&part) { "" } else { part };
-        if let Some(call) = Step::call(part).or_else(|| Step::command(part)) {
-            steps.push(call);
-            goes_on = false;
-            continue;
-        }
-        let is_reading = !part.is_empty() && part.lines().all(|line| line.starts_with(READ));
-        let (role, speaker) = match is_reading {
-            true => (Role::Tool, Some(READER.to_owned())),
-            false => (Role::Assistant, None),
-        };
-        let joint = if is_reading { "\n" } else { "\n\n---\n\n" };
-        let is_same =
-            |last: &&mut Step| last.role == role && (goes_on || is_reading) && last.speaker == speaker;
-        match steps.last_mut().filter(is_same) {
-            Some(last) if !part.is_empty() => {
-                last.text.push_str(joint);
-                last.text.push_str(part);
-            }
-            _ if !part.is_empty() => steps.push(Step { speaker, ..Step::said(role, part.to_owned()) }),
-            _ => {}
-        }
-        goes_on = !part.is_empty();
-    }
-    steps
-}
-
-/// Returns the text before the next tool call, the call, and the text after the call.
-fn next_call(text: &str) -> Option<(&str, &str, &str)> {
-    let start = [text.find("<tool-use"), text.find("<details>")].into_iter().flatten().min()?;
-    let close = if text[start..].starts_with("<tool-use") { "</tool-use>" } else { "</details>" };
-    let end = text[start..].find(close).map_or(text.len(), |end| start + end + close.len());
-    Some((&text[..start], &text[start..end], &text[end..]))
-}
-
-/// Returns the summary of a call in one line, and its output.
-fn summary(call: &str) -> (String, &str) {
-    let Some((_, rest)) = call.split_once("<summary>") else { return (String::new(), call) };
-    let (summary, output) = rest.split_once("</summary>").unwrap_or((rest, ""));
-    let summary = summary.replace(['*', '`'], "").replace("Tool use: ", "");
-    let output = output.split("</details>").next().unwrap_or_default();
-    (summary.split_whitespace().collect::<Vec<_>>().join(" "), output)
-}
-
-/// Returns the block of JSON after a label, such as `Parameters:`.
-fn json<'a>(output: &'a str, label: &str) -> Option<&'a str> {
-    let (_, rest) = output.split_once(label)?;
-    let (fence, rest) = rest.trim_start().split_once("json\n").filter(|(fence, _)| is_fence(fence))?;
-    Some(rest.split_once(&format!("\n{fence}"))?.0)
-}
-
-fn is_fence(text: &str) -> bool {
-    text.len() >= 3 && text.bytes().all(|byte| byte == b'`')
-}
-
-fn attribute(call: &str, name: &str) -> Option<String> {
-    let (_, rest) = call.split_once(&format!("{name}=\""))?;
-    rest.split('"').next().filter(|name| !name.is_empty()).map(str::to_owned)
 }
 
 /// Returns the id in a line such as `<!-- Claude Code Session 5c5c2876-… (…) -->`.

@@ -37,31 +37,24 @@ pub(super) fn add(said: &mut [Said]) {
         let names: BTreeSet<String> = said[from..to].iter().filter_map(own_text).flat_map(names).collect();
         let mut is_first = true;
         for said in &mut said[from..to] {
-            // `None` if nothing but the call is known.
-            let lines: Option<Vec<u32>> =
-                match said.written.iter().position(|written| written.path.is_empty()) {
-                    Some(at) => Some(said.written.remove(at).lines).filter(|lines| !lines.is_empty()),
-                    None if is_first && is_new(said) => None,
-                    None => {
-                        for path in touched(said) {
-                            names_of_known.insert(last(&path).to_owned());
-                            if !known.iter().rev().take(MOST_FILES).any(|recent| *recent == path) {
-                                known.push(path);
-                            }
-                        }
-                        continue;
+            let unnamed = said.written.iter().position(|written| written.path.is_empty());
+            let (lines, likely): (_, Vec<String>) = if let Some(at) = unnamed {
+                let lines = said.written.remove(at).lines;
+                let most = if lines.is_empty() { 0 } else { MOST_FILES };
+                (lines, known.iter().rev().chain(&names).take(most).cloned().collect())
+            } else if is_first && is_new(said) {
+                is_first = false;
+                let is_other = |name: &&String| !names_of_known.contains(last(name));
+                (Vec::new(), names.iter().filter(is_other).take(MOST_NEW_FILES).cloned().collect())
+            } else {
+                for path in touched(said) {
+                    names_of_known.insert(last(&path).to_owned());
+                    if !known.iter().rev().take(MOST_FILES).any(|recent| *recent == path) {
+                        known.push(path);
                     }
-                };
-            let likely: Vec<String> = match (&lines, said.written.is_empty() && is_new(said)) {
-                (Some(_), _) => known.iter().rev().chain(&names).take(MOST_FILES).cloned().collect(),
-                (None, true) => {
-                    is_first = false;
-                    let is_known = |name: &&String| names_of_known.contains(last(name));
-                    names.iter().filter(|name| !is_known(name)).take(MOST_NEW_FILES).cloned().collect()
                 }
-                (None, false) => Vec::new(),
+                continue;
             };
-            let lines = lines.unwrap_or_default();
             said.likely = likely.into_iter().map(|path| WrittenFile { path, lines: lines.clone() }).collect();
         }
         from = to;

@@ -4,6 +4,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::groups::{self, Group, Writer};
+use super::making;
 use super::page::{self, Explained, Other, Reason, escaped};
 use crate::common::beginning_in_bytes;
 use crate::memory::show;
@@ -37,9 +38,6 @@ const MOST_COPIES: usize = 8;
 /// How many entries of a session are read before the call that wrote the lines. Arbitrary: an agent often makes dozens of
 /// calls after one request.
 const ENTRIES: usize = 250;
-
-/// How many entries of a session are read for the first one that names a file. Arbitrary: longer sessions are rare.
-const MOST_MESSAGES: usize = 4_000;
 
 /// How many other memories about the lines an answer names.
 const OTHERS: usize = 3;
@@ -103,17 +101,7 @@ pub async fn explain(project: &OpenProject, group: &Group) -> Result<Explained> 
             let quotes = conversation.quotes(&words);
             (conversation, quotes)
         }
-        None => {
-            let found = likely(project, group, &words).await?;
-            let named = match found.1.is_empty() {
-                true => first_named(project, group, &words).await?,
-                false => None,
-            };
-            if named.is_some() {
-                explained.link = page::named(group);
-            }
-            named.unwrap_or(found)
-        }
+        None => likely(project, group, &words, &mut explained).await?,
     };
     let keys = quotes.iter().map(|quote| conversation.messages[quote.message].key).collect();
     let replaced =
@@ -248,11 +236,13 @@ async fn before(project: &OpenProject, call: MemoryKey) -> Result<Conversation> 
 /// wrote them.
 ///
 /// If the session changed the file for several requests, only a request about the lines counts. If all of the recorded
-/// lines are others, or none of its changes of the file is recorded, the session is named, but nothing is quoted.
+/// lines are others, or none of its changes of the file is recorded, what it said before it made the file counts, which
+/// `explained` then says. Otherwise the session is named, but nothing is quoted.
 async fn likely(
     project: &OpenProject,
     group: &Group,
     words: &BTreeSet<String>,
+    explained: &mut Explained,
 ) -> Result<(Conversation, Vec<Quote>)> {
     let found = requests(project, &group.changes, words).await?;
     let is_only = found.len() == 1;
@@ -261,10 +251,22 @@ async fn likely(
         return Ok((conversation, quotes));
     }
     // Requests that only share words with the lines were mostly wrong, so none is quoted.
-    match group.has_sure_link() {
-        true => Ok((led_to(project, group).await?, Vec::new())),
-        false => Ok((Conversation::default(), Vec::new())),
+    let (Some(commit), Some(memory), true) = (&group.commit, group.memory, group.has_sure_link()) else {
+        return Ok((Conversation::default(), Vec::new()));
+    };
+    let behind = project.store.sessions_behind(&project.scope, memory).await?;
+    let Some((session, _)) = behind.into_iter().next() else {
+        return Ok((Conversation::default(), Vec::new()));
+    };
+    if let Some(at) = making::announced(project, &session, group).await? {
+        let conversation = conversation(project, session.clone(), at).await?;
+        let quotes = conversation.quotes(words);
+        if quotes.iter().any(|quote| quote.part != Part::Decided) {
+            explained.link = page::made(group);
+            return Ok((conversation, quotes));
+        }
     }
+    Ok((led_to(project, session, commit.time).await?, Vec::new()))
 }
 
 /// Returns the requests for which `changes` were made, each once: how many words it shares with the lines, its
@@ -290,56 +292,10 @@ async fn requests(
     Ok(found)
 }
 
-/// Returns what was asked before the assistant said that it makes the file, if the commit of `group` made it, and its
-/// likeliest session never named it before. Generators, shells and exports of some clients record no change of a new file.
-async fn first_named(
-    project: &OpenProject,
-    group: &Group,
-    words: &BTreeSet<String>,
-) -> Result<Option<(Conversation, Vec<Quote>)>> {
-    let commit = group.commit.as_ref().filter(|commit| commit.makes_file && group.has_sure_link());
-    let (Some(commit), Some(memory)) = (commit, group.memory) else { return Ok(None) };
+/// Returns a session that led to a commit of `time`, without its messages.
+async fn led_to(project: &OpenProject, session: SessionId, time: Millis) -> Result<Conversation> {
     let (store, scope) = (project.store.as_ref(), &project.scope);
-    let Some((session, _)) = store.sessions_behind(scope, memory).await?.into_iter().next() else {
-        return Ok(None);
-    };
-    let names: Vec<&str> = group.paths.iter().filter_map(|path| groups::name(path)).collect();
-    let messages = store.surroundings(scope, &session, 0, 0, MOST_MESSAGES).await?;
-    let names_it = |memory: &Memory| {
-        memory.time <= commit.time && names.iter().any(|name| groups::names(&memory.text, name))
-    };
-    let Some(at) = messages.iter().position(names_it) else { return Ok(None) };
-    // What the user names, or a program prints, was there before. A command is in the first block of its call.
-    let command = messages[at].text.split("```").nth(1).unwrap_or_default();
-    let is_said = match messages[at].role {
-        Some(Role::Assistant) => true,
-        Some(Role::Tool) => {
-            command.starts_with("bash") && names.iter().any(|name| groups::names(command, name))
-        }
-        _ => false,
-    };
-    let answer = messages[..=at].iter().rev().take_while(|memory| memory.role != Some(Role::User));
-    let mut said = answer.filter(|memory| memory.role == Some(Role::Assistant));
-    let Some(first) =
-        messages[at].ordinal.filter(|_| is_said && said.any(|memory| groups::makes(&memory.text)))
-    else {
-        return Ok(None);
-    };
-    let conversation = conversation(project, session, first).await?;
-    let quotes = conversation.quotes(words);
-    let has_request = quotes.iter().any(|quote| quote.part != Part::Decided);
-    Ok(has_request.then_some((conversation, quotes)))
-}
-
-/// Returns the likeliest session behind the commit of `group`, without its messages.
-async fn led_to(project: &OpenProject, group: &Group) -> Result<Conversation> {
-    let (Some(commit), Some(memory)) = (&group.commit, group.memory) else {
-        return Ok(Conversation::default());
-    };
-    let (store, scope) = (project.store.as_ref(), &project.scope);
-    let sessions =
-        store.sessions_behind(scope, memory).await?.into_iter().map(|(session, _)| session).take(1);
-    let row = store.behind(scope, sessions.collect(), commit.time).await?.into_iter().next();
+    let row = store.behind(scope, vec![session], time).await?.into_iter().next();
     Ok(row.map_or_else(Conversation::default, |row| Conversation {
         session: Some(row.session),
         title: row.title,

@@ -24,33 +24,6 @@ const SURE: f64 = 0.9;
 /// may be equal by chance.
 const MOST_LIKELY: usize = 3;
 
-/// A name of a file of fewer bytes than this, such as `index.ts`, is known only with its folder. Arbitrary.
-const SHORT_NAME: usize = 14;
-
-/// Words with which an assistant says that it makes something, in the languages of most conversations.
-const MAKES: [&str; 20] = [
-    "creat",
-    "new file",
-    "write a",
-    "writing a",
-    "generat",
-    "scaffold",
-    "ایجاد",
-    "创建",
-    "新建",
-    "建立",
-    "作成",
-    "erstell",
-    "crear",
-    "creo",
-    "créer",
-    "criar",
-    "crie",
-    "созда",
-    "생성",
-    "만들",
-];
-
 /// A line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
@@ -273,32 +246,6 @@ fn end(path: &str) -> Option<&str> {
     Some(&path[slashes.next().map_or(0, |at| at.min(outer) + 1)..])
 }
 
-/// Returns the end of a path by which a text names the file: its name, or for a short name also that of the folder. Returns
-/// `None` for a short name without a folder.
-pub fn name(path: &str) -> Option<&str> {
-    let mut slashes = path.rmatch_indices('/').map(|(at, _)| at + 1);
-    let file = slashes.next();
-    if path.len() - file.unwrap_or(0) >= SHORT_NAME {
-        return Some(&path[file.unwrap_or(0)..]);
-    }
-    file.map(|_| &path[slashes.next().unwrap_or(0)..])
-}
-
-/// Returns whether a text has such a [`name`], but not as a part of a longer one.
-pub fn names(text: &str, name: &str) -> bool {
-    let goes_on = |c: char| c.is_alphanumeric() || "_-".contains(c);
-    text.match_indices(name).any(|(at, _)| {
-        let (before, after) = (&text[..at], &text[at + name.len()..]);
-        !before.ends_with(goes_on) && !before.ends_with('.') && !after.starts_with(goes_on)
-    })
-}
-
-/// Returns whether a text says that something is made.
-pub fn makes(text: &str) -> bool {
-    let lower = text.to_lowercase();
-    MAKES.iter().any(|word| lower.contains(word))
-}
-
 /// Returns the lines that many sessions wrote.
 fn common(rows: &[&WriteRow]) -> HashSet<u32> {
     let mut writers: HashMap<u32, HashSet<SessionKey>> = HashMap::new();
@@ -376,16 +323,6 @@ mod tests {
 
     fn commit() -> LineOrigin {
         LineOrigin::Commit("a".into())
-    }
-
-    #[test]
-    fn a_file_is_named_by_its_name_or_with_its_folder() {
-        let path = "src/api/chat/route.ts";
-        assert_eq!((name(path), name("a.rs")), (Some("chat/route.ts"), None));
-        assert_eq!(name("src/pump_controller.rs"), Some("pump_controller.rs"));
-        let text = "I write `src/pump_controller.rs`, not my_pump_controller.rs";
-        assert!(names(text, "pump_controller.rs") && !names(&text[32..], "pump_controller.rs"));
-        assert!(makes("Let me create it") && !makes("I read it"));
     }
 
     /// The first call that wrote the line used to win, also if its component was rewritten later.

@@ -3,6 +3,7 @@
 mod behind;
 mod groups;
 pub mod listing;
+mod making;
 mod page;
 
 use std::time::Duration;

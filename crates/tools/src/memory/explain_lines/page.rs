@@ -257,7 +257,6 @@ fn lines(runs: &[Range<usize>]) -> String {
 
 /// Returns how a session is linked to the lines of a group, and how sure that is.
 fn link(group: &Group) -> String {
-    let percent = |confidence: f64| format!("{:.0}%", confidence * 100.0);
     let is_committed = group.origin.commit().is_some();
     match (&group.writer, group.links.first()) {
         (Some(writer), _) => {
@@ -300,11 +299,15 @@ fn link(group: &Group) -> String {
 }
 
 /// Returns how a session is linked to the lines of a group if it made the file without a recorded change.
-pub fn named(group: &Group) -> String {
-    let sure = group.links.first().map_or(0.0, |(_, confidence)| confidence * 100.0);
+pub fn made(group: &Group) -> String {
+    let sure = percent(group.links.first().map_or(0.0, |(_, confidence)| *confidence));
     format!(
-        "it led to the commit that made the file ({sure:.0}%), and first mentioned the file after this request"
+        "it led to the commit that made the file ({sure}), and first mentioned the file after this request"
     )
+}
+
+fn percent(confidence: f64) -> String {
+    format!("{:.0}%", confidence * 100.0)
 }
 
 /// Returns the answer with as many of `explained` as fit, the first ones first. The other memories are left out before a

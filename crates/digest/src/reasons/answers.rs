@@ -1,0 +1,117 @@
+//! Quotes what the assistant proposed, decided or announced, and tells which messages answer its questions.
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use super::{
+    ENOUGH_STEMS, LONGEST_REQUEST, Part, QUESTION_MARKS, Quote, Said, gives_reason, has_phrase, shared,
+};
+use crate::statements::own_words::is_prose;
+use crate::statements::stems;
+use tiro_base::memory::Role;
+use tiro_text::blocks::{Block, Form, Kind, Sentence, blocks, quotable};
+
+/// The beginnings of sentences with which an assistant ends its answer.
+const FAREWELLS: [&str; 3] = ["let me know", "feel free", "if you"];
+
+/// How many lines at the end of an answer are searched for questions to the user. Arbitrary.
+const ASKED_LAST: usize = 16;
+
+/// Words of a sentence that proposes something. A sentence without them reports what was done.
+const PROPOSES: [&str; 22] = [
+    "i could",
+    "we could",
+    "i can",
+    "we can",
+    "should i",
+    "should we",
+    "i should",
+    "we should",
+    "shall",
+    "would you",
+    "want me",
+    "do you want",
+    "let's",
+    "i'll",
+    "i will",
+    "we'll",
+    "we will",
+    "i'd",
+    "i would",
+    "suggest",
+    "recommend",
+    "propose",
+];
+
+/// Returns whether a message of the user answers a question of the assistant: the message before it has several questions,
+/// or ends with one, and the answer is short.
+pub(super) fn is_answer(messages: &[Said<'_>], reply: usize, answer: &str) -> bool {
+    let before = messages[..reply].iter().rfind(|said| said.role != Role::Tool);
+    let Some(before) = before.filter(|said| said.role == Role::Assistant) else { return false };
+    let asks = |line: &&str| line.trim_end_matches(['*', '_', ' ']).ends_with(QUESTION_MARKS);
+    let lines = before.text.lines().rev().filter(|line| !line.trim().is_empty()).take(ASKED_LAST);
+    let ends_with_one = lines.clone().next().is_some_and(|line| asks(&line));
+    lines.filter(asks).nth(1).is_some() || ends_with_one && stems(answer).len() < ENOUGH_STEMS
+}
+
+/// Returns the sentence that the user accepted: one of the assistant's last message before the reply, which proposes
+/// something. If the reply is a bare yes, the last proposal counts also if it has no words of the lines.
+pub(super) fn proposal(
+    messages: &[Said<'_>],
+    reply: usize,
+    words: &BTreeSet<String>,
+    is_yes: bool,
+) -> Option<Quote> {
+    let place = (0..reply).rev().find(|place| messages[*place].role != Role::Tool)?;
+    if messages[place].role != Role::Assistant {
+        return None;
+    }
+    let rated = quotable(messages[place].text).into_iter().filter_map(|sentence| {
+        let about = shared(&sentence.text, words);
+        let proposes =
+            has_phrase(&sentence.text, &PROPOSES) && sentence.form != Form::Aside && is_prose(&sentence.text);
+        let is_farewell = FAREWELLS.iter().any(|words| sentence.text.to_lowercase().starts_with(words));
+        (proposes && !is_farewell && (is_yes || about > 1))
+            .then_some((if about > 1 { about } else { 0 }, sentence))
+    });
+    let Sentence { text, range, .. } = rated.max_by_key(|(about, _)| *about)?.1;
+    let item = item_about(messages[place].text, words).filter(|(.., item)| is_yes && *item != text);
+    let (range, text) = match item {
+        Some((of_item, item)) => {
+            (range.start.min(of_item.start)..range.end.max(of_item.end), format!("{item} … {text}"))
+        }
+        None => (range, text),
+    };
+    Some(Quote { part: Part::Accepted, message: place, range, text })
+}
+
+/// Returns the item of a list that has more words of the lines than any other.
+fn item_about(text: &str, words: &BTreeSet<String>) -> Option<(Range<usize>, String)> {
+    let items = blocks(text).into_iter().filter(|block| block.kind == Kind::Item && block.is_said());
+    let mut rated: Vec<(usize, Block)> =
+        items.map(|block| (shared(&block.text, words), block)).filter(|(about, _)| *about > 0).collect();
+    rated.sort_by_key(|(about, _)| Reverse(*about));
+    let is_best = rated.get(1).is_none_or(|(second, _)| *second < rated[0].0);
+    let (_, best) = rated.into_iter().next().filter(|_| is_best)?;
+    let is_short = best.text.chars().count() <= LONGEST_REQUEST;
+    is_short.then(|| (best.range, best.text.split_whitespace().collect::<Vec<_>>().join(" ")))
+}
+
+/// Returns the last sentence of an answer that gives a reason and is about the lines.
+pub(super) fn decision(answer: &str, message: usize, words: &BTreeSet<String>) -> Option<Quote> {
+    let said = quotable(answer).into_iter().rev();
+    let about = |sentence: &Sentence| shared(&sentence.text, words) > 1;
+    let Sentence { text, range, .. } =
+        said.filter(|sentence| gives_reason(sentence) && is_prose(&sentence.text)).find(about)?;
+    Some(Quote { part: Part::Decided, message, range, text })
+}
+
+/// Returns the last paragraph of an answer if it is about the lines.
+pub(super) fn announcement(answer: &str, message: usize, words: &BTreeSet<String>) -> Option<Quote> {
+    let block = blocks(answer).into_iter().rev().find(|block| block.is_said())?;
+    let text = block.text.trim().trim_end_matches(':').to_owned();
+    let is_short = text.chars().count() <= LONGEST_REQUEST;
+    let is_quoted = is_short && is_prose(&text) && shared(&text, words) > 0;
+    is_quoted.then_some(Quote { part: Part::Decided, message, range: block.range, text })
+}

@@ -1,0 +1,133 @@
+//! Quotes what a request of the user says about the lines.
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use super::{LONGEST_REQUEST, connects, shared};
+use crate::statements::own_words::{is_prose, own_words};
+use crate::statements::stems;
+use tiro_text::blocks::{Form, Sentence, blocks, is_boilerplate};
+
+/// A request of fewer stems than this says too little to be quoted alone. Arbitrary.
+const FEW_STEMS: usize = 2;
+
+/// A request with at least this many items is a list. Arbitrary.
+const ITEMS: usize = 3;
+
+/// A text of more bytes than this is not quoted whole: the limit of [`quotable`].
+const LONGEST_SENTENCE: usize = 500;
+
+/// If this many bytes lie between two sentences, something was left out between them. Arbitrary: more than marks of lists
+/// and of paragraphs.
+const GAP: usize = 16;
+
+/// Returns what a request says about the lines: the sentence about them with those around it, or its beginning.
+pub(super) fn asked(request: &str, words: &BTreeSet<String>) -> Option<(Range<usize>, String)> {
+    let own = own_words(request).into_iter().map(|own| as_written(request, own));
+    let mut own: Vec<Sentence> = own.collect();
+    let is_list = own.iter().filter(|sentence| sentence.is_item).count() >= ITEMS;
+    own.retain(says_something);
+    if is_list {
+        // A list asks for different things, so each sentence must be about the lines.
+        own.retain(|sentence| shared(&sentence.text, words) > usize::from(sentence.is_item));
+    }
+    match best(&own, words) {
+        Some(best) if is_list => Some((own[best].range.clone(), own[best].text.clone())),
+        Some(best) => Some(around(&own, best)),
+        None => beginning(request, is_list),
+    }
+}
+
+/// Returns the sentence at `place` with those around it, as many as fit: the first sentence of a request often says what
+/// is wrong, and the next one what to do.
+fn around(own: &[Sentence], place: usize) -> (Range<usize>, String) {
+    let size = |at: usize| own.get(at).map_or(usize::MAX, |sentence| sentence.text.chars().count() + 1);
+    let (mut from, mut to) = (place, place + 1);
+    let mut left = LONGEST_REQUEST.saturating_sub(size(place));
+    loop {
+        let quoted = to - from;
+        if from > 0 && size(from - 1) <= left {
+            from -= 1;
+            left -= size(from);
+        }
+        if size(to) <= left {
+            left -= size(to);
+            to += 1;
+        }
+        if to - from == quoted {
+            break;
+        }
+    }
+    let (mut text, mut last) = (String::new(), None);
+    for sentence in &own[from..to] {
+        let is_gap = last.is_some_and(|last: usize| sentence.range.start > last + GAP);
+        let joint = match text.ends_with(char::is_alphanumeric) {
+            _ if is_gap => " … ",
+            true => " · ",
+            false => " ",
+        };
+        text += if text.is_empty() { "" } else { joint };
+        text += &sentence.text;
+        last = Some(sentence.range.end);
+    }
+    (own[from].range.start..own[to - 1].range.end, text)
+}
+
+/// Returns whether a request names something by a pronoun, so that it can't be understood alone.
+pub(super) fn refers_back(request: &str) -> bool {
+    let lower = request.to_lowercase();
+    let mut words = lower.split(|c: char| !c.is_alphanumeric());
+    words.any(|word| ["it", "its", "this", "that", "them", "these", "those", "they"].contains(&word))
+}
+
+/// Returns whether a sentence may say why.
+fn says_something(sentence: &Sentence) -> bool {
+    sentence.form != Form::Aside && is_prose(&sentence.text) && !is_boilerplate(&sentence.text)
+}
+
+/// Returns the place of the sentence that is about the lines, or else of the one that says most.
+fn best(said: &[Sentence], words: &BTreeSet<String>) -> Option<usize> {
+    let rated = said.iter().enumerate().filter_map(|(place, sentence)| {
+        let stems = stems(&sentence.text);
+        let shared = stems.intersection(words).count();
+        let says = stems.len().min(12);
+        (says >= FEW_STEMS).then_some((shared, connects(&sentence.text), says, Reverse(place)))
+    });
+    rated.max().map(|(.., Reverse(place))| place)
+}
+
+/// Returns a sentence as its message has it. Own words may name the first error of a log after a sentence, which nobody
+/// said.
+fn as_written(message: &str, sentence: Sentence) -> Sentence {
+    let written = message.get(sentence.range.clone()).unwrap_or_default();
+    let written = written.split_whitespace().collect::<Vec<_>>().join(" ");
+    let head = written.trim_end_matches(['.', ':', ' ']);
+    let has_error = !head.is_empty() && sentence.text.len() > written.len();
+    match sentence.text.strip_prefix(head).is_some_and(|rest| has_error && rest.starts_with(": ")) {
+        true => Sentence { text: written, ..sentence },
+        false => sentence,
+    }
+}
+
+/// Returns the beginning of a request that is a list, or one long text without full stops.
+fn beginning(request: &str, is_list: bool) -> Option<(Range<usize>, String)> {
+    let mut said = blocks(request).into_iter().filter(|block| block.is_said());
+    let (range, text) = if is_list {
+        let all: Vec<_> = said.collect();
+        let range = all.first()?.range.start..all.last()?.range.end;
+        (range, all.iter().map(|block| block.text.trim()).collect::<Vec<_>>().join(" · "))
+    } else {
+        let block = said.find(|block| is_prose(&block.text))?;
+        (block.range, block.text)
+    };
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let end = text.char_indices().nth(LONGEST_REQUEST).map_or(text.len(), |(end, _)| end);
+    let cut = &text[..end];
+    if is_list && cut.len() == text.len() {
+        return Some((range, text));
+    }
+    let end =
+        cut.rfind(' ').filter(|_| cut.len() < text.len() && (is_list || text.len() > LONGEST_SENTENCE))?;
+    Some((range, format!("{} …", &cut[..end])))
+}

@@ -1,0 +1,191 @@
+use super::*;
+
+const USER: Role = Role::User;
+const ASSISTANT: Role = Role::Assistant;
+
+fn found(messages: &[(Role, &str)], lines: &str) -> Vec<(Part, usize, String)> {
+    let messages: Vec<Said<'_>> = messages.iter().map(|(role, text)| Said { role: *role, text }).collect();
+    let quotes = in_conversation(&messages, &words_of(&[lines]));
+    quotes.into_iter().map(|quote| (quote.part, quote.message, quote.text)).collect()
+}
+
+#[test]
+fn the_request_about_the_lines_and_the_reason_of_the_assistant_are_quoted() {
+    let lines = "let delay = retry_delay(attempt);\nsleep(delay);";
+    let messages = [
+        (
+            USER,
+            "Rename the crate. The API answers 429 if two workers retry at once, so wait longer each time.",
+        ),
+        (
+            ASSISTANT,
+            "I looked at the client. The retry delay is fixed because the attempt is not counted. Let me fix it.",
+        ),
+    ];
+    assert_eq!(
+        found(&messages, lines),
+        [
+            (
+                Part::Asked,
+                0,
+                "Rename the crate. The API answers 429 if two workers retry at once, so wait longer each time.".to_owned()
+            ),
+            (Part::Decided, 1, "The retry delay is fixed because the attempt is not counted.".to_owned()),
+        ]
+    );
+}
+
+#[test]
+fn what_the_user_accepted_is_the_proposal_and_a_short_reply_leads_to_the_request_before() {
+    let lines = "const RETRIES: u32 = 5;";
+    let messages = [
+        (USER, "The upload fails on a slow network."),
+        (ASSISTANT, "I could raise the number of retries to five. Shall I?"),
+        (USER, "yes please"),
+    ];
+    assert_eq!(
+        found(&messages, "let mut upload = slow(network);"),
+        [
+            (Part::Asked, 0, "The upload fails on a slow network.".to_owned()),
+            (Part::Accepted, 1, "I could raise the number of retries to five.".to_owned())
+        ]
+    );
+    assert_eq!(
+        found(&messages, &format!("{lines} // number of retries")),
+        [(Part::Accepted, 1, "I could raise the number of retries to five.".to_owned())]
+    );
+    let list = "Please go ahead.\n\n1. New pages\n   * `faq.html`: answers of the support\n2. Old pages\n   * `index.html`: no numbers of users\n   * `upload.html`: the slow network\n";
+    assert_eq!(found(&[(USER, list)], "slow(network)")[0].2, "upload.html: the slow network");
+    let whole = "Please go ahead. · New pages · faq.html: answers of the support · Old pages · index.html: no numbers of users · upload.html: the slow network";
+    assert_eq!(found(&[(USER, list)], "let index = pages();")[0].2, whole);
+    assert_eq!(found(&[(USER, "go on"), (ASSISTANT, "Done.")], lines), []);
+    let next = [messages[0], (ASSISTANT, "Done."), (USER, "carry on with the steps")];
+    assert_eq!(found(&next, lines)[0].2, "The upload fails on a slow network.");
+    assert_eq!(found(&next[1..], lines)[0].2, "carry on with the steps");
+    let asked = [
+        (USER, "Add a footer component with a column for each group of links."),
+        (ASSISTANT, "Done."),
+        (USER, "write the docs for it too"),
+    ];
+    let said: Vec<String> = found(&asked, "docs").into_iter().map(|(.., text)| text).collect();
+    assert_eq!(said, [asked[0].1, asked[2].1]);
+    let long = "raise the number of retries and then do this and that ".repeat(12);
+    let [(Part::Asked, 0, text)] = &found(&[(USER, &long)], lines)[..] else { panic!() };
+    assert!(text.len() <= LONGEST_REQUEST + 4 && text.ends_with(" …"), "{text}");
+}
+
+#[test]
+fn of_a_plan_that_is_carried_out_the_part_that_comes_next_is_quoted() {
+    let mut messages = vec![
+        (USER, "Implement the plan as specified, it is attached for your reference."),
+        (ASSISTANT, "I read the plan.\n\nNow let me create the upload fixtures:"),
+        (ASSISTANT, "Done."),
+    ];
+    let said = "Now let me create the upload fixtures".to_owned();
+    assert_eq!(found(&messages, "upload()"), [(Part::Decided, 1, said)]);
+    assert_eq!(found(&messages, "retry()"), []);
+    messages[0].1 = "The upload fails on a slow network.";
+    assert_eq!(found(&messages, "upload()").len(), 1);
+}
+
+#[test]
+fn a_bare_yes_leads_to_the_last_proposal_and_what_the_assistant_announced() {
+    let messages = [
+        (USER, "can the tests fail, or are they just pretend tests?"),
+        (
+            ASSISTANT,
+            "They can.\n\n- **Phase 3: API**, done\n- **Phase 4: dialogs**, not begun\n\n\
+             Would you like me to continue with the other phases, or add a database?",
+        ),
+        (USER, "approved, please continue"),
+        (ASSISTANT, "I continue with the tests of the dialog."),
+    ];
+    let told = found(&messages, "dialog.open();");
+    let parts: Vec<_> = told.iter().map(|(part, place, _)| (*part, *place)).collect();
+    assert_eq!(parts, [(Part::Accepted, 1)], "{told:?}");
+    let accepted = "Phase 4: dialogs, not begun … Would you like me to continue with the other phases, or add a database?";
+    assert_eq!(told[0].2, accepted);
+    let told = found(&messages, "retry();");
+    assert_eq!(told.len(), 1, "{told:?}");
+    let plain = [messages[0], (ASSISTANT, "They can. Shall I add the others?"), messages[2], messages[3]];
+    let parts: Vec<_> =
+        found(&plain, "dialog.open();").into_iter().map(|(part, place, _)| (part, place)).collect();
+    assert_eq!(parts, [(Part::Accepted, 1), (Part::Decided, 3)]);
+}
+
+#[test]
+fn an_answer_to_a_question_comes_with_what_was_asked() {
+    let messages = [
+        (USER, "The list of orders is too long, the guests scroll for minutes."),
+        (ASSISTANT, "A) pages\nB) a filter\nC) both\n\nWhich one?"),
+        (USER, "option C for all orders please"),
+    ];
+    let texts = |messages: &[(Role, &str)]| -> Vec<String> {
+        found(messages, "orders.filter(paid)").into_iter().map(|(.., text)| text).collect()
+    };
+    assert_eq!(texts(&messages), [messages[0].1, messages[2].1]);
+    let long = "1. the newest orders come first, as the guests expect it\n2. only orders that are paid, please, and no drafts";
+    let several =
+        [messages[0], (ASSISTANT, "1. Which orders come first?\n2. Which ones are shown?"), (USER, long)];
+    assert_eq!(texts(&several).len(), 2);
+    let anew = [
+        messages[0],
+        messages[1],
+        (
+            USER,
+            "Forget that, show the orders of today in a new window with a large font for the kitchen staff.",
+        ),
+    ];
+    assert_eq!(texts(&anew), [anew[2].1]);
+}
+
+#[test]
+fn a_report_of_what_was_done_is_no_proposal() {
+    let messages = [
+        (USER, "The upload of large files fails on a slow network in the train."),
+        (
+            ASSISTANT,
+            "The upload now retries five times on a slow network. Shall I raise the number of retries?",
+        ),
+        (USER, "yes"),
+    ];
+    let texts: Vec<String> = found(&messages, "const RETRIES: u32 = 5; // number of retries")
+        .into_iter()
+        .map(|(.., text)| text)
+        .collect();
+    assert_eq!(texts, [messages[0].1, "Shall I raise the number of retries?"]);
+}
+
+#[test]
+fn an_error_of_a_log_is_not_quoted_as_the_users_words() {
+    let request = "The upload fails again after the last change.\n\n```\nTypeError: fetch failed\n```";
+    assert_eq!(found(&[(USER, request)], "upload()")[0].2, "The upload fails again after the last change.");
+    let request = "Please rename `upload` to **send** everywhere in the client.";
+    assert_eq!(
+        found(&[(USER, request)], "upload()")[0].2,
+        "Please rename upload to send everywhere in the client."
+    );
+    let request =
+        "@src/routes/docs.$.tsx:93 factor this out into the upload components and change useLocation";
+    assert_eq!(found(&[(USER, request)], "upload()")[0].2, request);
+    let request = "We are going to create a component for uploads\n\nIt should:\n\n- @src/upload.$.tsx adapt the styles (h1, h2) of uploads\n- need no other changes";
+    assert_eq!(
+        found(&[(USER, request)], "const styles = create();")[0].2,
+        "We are going to create a component for uploads · It should: @src/upload.$.tsx adapt the styles (h1, h2) of uploads; need no other changes"
+    );
+}
+
+#[test]
+fn a_commit_says_why_only_after_its_subject_and_with_a_reason() {
+    let words = words_of(&["fn retry_delay()"]);
+    let why = |message: &str| in_commit(message, &words).map(|sentence| sentence.text);
+    assert_eq!(why("Retry longer because of 429"), None);
+    assert_eq!(why("Retry longer\n\nAdds a delay.\n\nSigned-off-by: A"), None);
+    let message = "Retry longer\n\nAdds a delay. Two workers got 429 because they retried at once.";
+    assert_eq!(why(message).unwrap(), "Two workers got 429 because they retried at once.");
+    let list = "Be kinder\n\n- Says what to avoid, because the guide was unclear\n- Names the retry delay, because it is needed";
+    assert_eq!(why(list).unwrap(), "Names the retry delay, because it is needed");
+    assert_eq!(why(&list.replace("Be kinder", "Improve the retry delay")), None, "every item is about it");
+    let range = in_commit(message, &words).unwrap().range;
+    assert_eq!(&message[range], "Two workers got 429 because they retried at once.");
+}

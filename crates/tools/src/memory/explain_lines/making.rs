@@ -1,0 +1,101 @@
+//! Finds where a session said that it makes a file. Generators, shells and exports of some clients record no change of a
+//! new file.
+
+use super::groups::Group;
+use tiro_base::error::Result;
+use tiro_base::memory::{Memory, Role};
+use tiro_base::scope::SessionId;
+use tiro_host::project::OpenProject;
+
+/// How many entries of a session are read for the first one that names a file. Arbitrary: longer sessions are rare.
+const MOST_MESSAGES: usize = 4_000;
+
+/// A name of a file of fewer bytes than this, such as `index.ts`, is known only with its folder. Arbitrary.
+const SHORT_NAME: usize = 14;
+
+/// Words with which an assistant says that it makes something, in the languages of most conversations.
+const MAKES: [&str; 20] = [
+    "creat",
+    "new file",
+    "write a",
+    "writing a",
+    "generat",
+    "scaffold",
+    "ایجاد",
+    "创建",
+    "新建",
+    "建立",
+    "作成",
+    "erstell",
+    "crear",
+    "creo",
+    "créer",
+    "criar",
+    "crie",
+    "созда",
+    "생성",
+    "만들",
+];
+
+/// Returns the ordinal of the message in which `session` first named the file of `group`, if the commit of the group made
+/// the file, and the assistant said in this answer that it makes something.
+pub async fn announced(project: &OpenProject, session: &SessionId, group: &Group) -> Result<Option<i64>> {
+    let Some(commit) = group.commit.as_ref().filter(|commit| commit.makes_file) else { return Ok(None) };
+    let names: Vec<&str> = group.paths.iter().filter_map(|path| name(path)).collect();
+    let has_name = |text: &str| names.iter().any(|name| names_it(text, name));
+    let messages = project.store.surroundings(&project.scope, session, 0, 0, MOST_MESSAGES).await?;
+    let is_first = |memory: &Memory| memory.time <= commit.time && has_name(&memory.text);
+    let Some(at) = messages.iter().position(is_first) else { return Ok(None) };
+    // What the user names, or a program prints, was there before. A command is in the first block of its call.
+    let command = messages[at].text.split("```").nth(1).unwrap_or_default();
+    let is_said = match messages[at].role {
+        Some(Role::Assistant) => true,
+        Some(Role::Tool) => command.starts_with("bash") && has_name(command),
+        _ => false,
+    };
+    let answer = messages[..=at].iter().rev().take_while(|memory| memory.role != Some(Role::User));
+    let mut said = answer.filter(|memory| memory.role == Some(Role::Assistant));
+    let is_made = is_said && said.any(|memory| makes(&memory.text));
+    Ok(messages[at].ordinal.filter(|_| is_made))
+}
+
+/// Returns the end of a path by which a text names the file: its name, or for a short name also that of the folder. Returns
+/// `None` for a short name without a folder.
+fn name(path: &str) -> Option<&str> {
+    let mut slashes = path.rmatch_indices('/').map(|(at, _)| at + 1);
+    let file = slashes.next();
+    if path.len() - file.unwrap_or(0) >= SHORT_NAME {
+        return Some(&path[file.unwrap_or(0)..]);
+    }
+    file.map(|_| &path[slashes.next().unwrap_or(0)..])
+}
+
+/// Returns whether a text has such a [`name`], but not as a part of a longer one.
+fn names_it(text: &str, name: &str) -> bool {
+    let goes_on = |c: char| c.is_alphanumeric() || "_-".contains(c);
+    text.match_indices(name).any(|(at, _)| {
+        let (before, after) = (&text[..at], &text[at + name.len()..]);
+        !before.ends_with(goes_on) && !before.ends_with('.') && !after.starts_with(goes_on)
+    })
+}
+
+/// Returns whether a text says that something is made.
+fn makes(text: &str) -> bool {
+    let lower = text.to_lowercase();
+    MAKES.iter().any(|word| lower.contains(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_named_by_its_name_or_with_its_folder() {
+        let path = "src/api/chat/route.ts";
+        assert_eq!((name(path), name("a.rs")), (Some("chat/route.ts"), None));
+        assert_eq!(name("src/pump_controller.rs"), Some("pump_controller.rs"));
+        let text = "I write `src/pump_controller.rs`, not my_pump_controller.rs";
+        assert!(names_it(text, "pump_controller.rs") && !names_it(&text[32..], "pump_controller.rs"));
+        assert!(makes("Let me create it") && !makes("I read it"));
+    }
+}
