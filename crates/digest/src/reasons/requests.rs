@@ -15,7 +15,7 @@ const FEW_STEMS: usize = 2;
 /// A request with at least this many items is a list. Arbitrary.
 const ITEMS: usize = 3;
 
-/// A text of more bytes than this is not quoted whole: the limit of [`quotable`].
+/// A text of more bytes than this is not quoted whole: the limit of [`quotable`](tiro_text::blocks::quotable).
 const LONGEST_SENTENCE: usize = 500;
 
 /// If this many bytes lie between two sentences, something was left out between them. Arbitrary: more than marks of lists
