@@ -229,8 +229,8 @@ fn a_file_whose_making_is_not_recorded_leads_to_the_request_before_it_was_named(
         _**User (2026-02-28 10:10:00Z)**_\n\nThe limits of all tanks should come from a table of the maker.\n\n---\n\n\
         _**Assistant**_\n\nLet me create the table:\n\n---\n\n```bash\npython make.py > src/limits_of_tanks.rs\n```\n\n```\nok\n```\n\n---\n";
     repo.write(".specstory/history/2026-02-28_10-00Z-valve.md", export);
-    let valve =
-        "fn valve() {}\nfn tighten_by_quarter() {}\nfn loosen_by_quarter() {}\nfn turn_by_quarter() {}\n";
+    let valve = "fn valve() {}\nfn tighten_by_quarter() {}\nfn loosen_by_quarter() {}\nfn turn_by_quarter() {}\n\
+        fn rewritten_by_a_formatter() {}\n";
     repo.write("src/valve.rs", valve);
     repo.write("src/pump_controller.rs", "fn stop_at_level() {}\n");
     repo.write("src/limits_of_tanks.rs", "const HIGHEST_LEVEL: u32 = 7;\n");
@@ -239,8 +239,10 @@ fn a_file_whose_making_is_not_recorded_leads_to_the_request_before_it_was_named(
     home.json(&repo.path, &["import", "git"]);
     home.json(&repo.path, &["import", "specstory"]);
     let mut server = home.serve(&repo.path);
+    let valve = "The valve leaks, so tighten it by a quarter turn.";
     for (path, asked, link) in [
-        ("src/valve.rs", "The valve leaks, so tighten it by a quarter turn.", "it wrote the lines"),
+        ("src/valve.rs:2-4", valve, "it wrote the lines"),
+        ("src/valve.rs:5", valve, "it changed the file, and led to the commit"),
         (
             "src/pump_controller.rs",
             "Now the pump needs a controller that stops it when the tank is full.",

@@ -18,6 +18,13 @@ const FAREWELLS: [&str; 3] = ["let me know", "feel free", "if you"];
 /// How many lines at the end of an answer are searched for questions to the user. Arbitrary.
 const ASKED_LAST: usize = 16;
 
+/// How many answers before a change are searched for its reason. Arbitrary: an answer to a long request reports on many
+/// files.
+const NEAR_ANSWERS: usize = 4;
+
+/// How many characters of the paragraph before a change are quoted. Arbitrary: three lines.
+const LONGEST_ANNOUNCEMENT: usize = 300;
+
 /// Words of a sentence that proposes something. A sentence without them reports what was done.
 const PROPOSES: [&str; 22] = [
     "i could",
@@ -53,6 +60,14 @@ pub(super) fn is_answer(messages: &[Said<'_>], reply: usize, answer: &str) -> bo
     let lines = before.text.lines().rev().filter(|line| !line.trim().is_empty()).take(ASKED_LAST);
     let ends_with_one = lines.clone().next().is_some_and(|line| asks(&line));
     lines.filter(asks).nth(1).is_some() || ends_with_one && stems(answer).len() < ENOUGH_STEMS
+}
+
+/// Returns whether the request before a message of the user is still open: no file was changed in between.
+pub(super) fn is_open(messages: &[Said<'_>], reply: usize) -> bool {
+    let Some(before) = messages[..reply].iter().rposition(|said| said.role == Role::User) else {
+        return false;
+    };
+    !messages[before + 1..=reply].iter().any(|said| said.is_after_change)
 }
 
 /// Returns the sentence that the user accepted: one of the assistant's last message before the reply, which proposes
@@ -98,8 +113,21 @@ fn item_about(text: &str, words: &BTreeSet<String>) -> Option<(Range<usize>, Str
     is_short.then(|| (best.range, best.text.split_whitespace().collect::<Vec<_>>().join(" ")))
 }
 
+/// Returns what the assistant said shortly before it wrote the lines, after the last request: a sentence that gives a reason
+/// and is about the lines, or what it said that it does next. If the request is vague, less of that need be about the lines.
+pub(super) fn decided(messages: &[Said<'_>], words: &BTreeSet<String>, is_vague: bool) -> Option<Quote> {
+    let least = if is_vague { 1 } else { 2 };
+    let answers = (0..messages.len()).rev().take_while(|place| messages[*place].role != Role::User);
+    let mut answers = answers.filter(|place| messages[*place].role == Role::Assistant).take(NEAR_ANSWERS);
+    let said = |place: usize| {
+        let text = messages[place].text;
+        decision(text, place, words).or_else(|| announcement(text, place, words, least))
+    };
+    answers.find_map(said)
+}
+
 /// Returns the last sentence of an answer that gives a reason and is about the lines.
-pub(super) fn decision(answer: &str, message: usize, words: &BTreeSet<String>) -> Option<Quote> {
+fn decision(answer: &str, message: usize, words: &BTreeSet<String>) -> Option<Quote> {
     let said = quotable(answer).into_iter().rev();
     let about = |sentence: &Sentence| shared(&sentence.text, words) > 1;
     let Sentence { text, range, .. } =
@@ -107,11 +135,14 @@ pub(super) fn decision(answer: &str, message: usize, words: &BTreeSet<String>) -
     Some(Quote { part: Part::Decided, message, range, text })
 }
 
-/// Returns the last paragraph of an answer if it is about the lines.
-pub(super) fn announcement(answer: &str, message: usize, words: &BTreeSet<String>) -> Option<Quote> {
+/// Returns the last paragraph of an answer from its first sentence about the lines, if it has `least` words of the lines.
+fn announcement(answer: &str, message: usize, words: &BTreeSet<String>, least: usize) -> Option<Quote> {
     let block = blocks(answer).into_iter().rev().find(|block| block.is_said())?;
-    let text = block.text.trim().trim_end_matches(':').to_owned();
-    let is_short = text.chars().count() <= LONGEST_REQUEST;
-    let is_quoted = is_short && is_prose(&text) && shared(&text, words) > 0;
+    let said = quotable(&answer[block.range.clone()]);
+    let first = said.iter().find(|sentence| shared(&sentence.text, words) > 0);
+    let start = first.and_then(|sentence| block.text.find(sentence.text.as_str())).unwrap_or(0);
+    let text = block.text[start..].trim().trim_end_matches(':').to_owned();
+    let is_short = text.chars().count() <= LONGEST_ANNOUNCEMENT;
+    let is_quoted = is_short && is_prose(&text) && shared(&text, words) >= least;
     is_quoted.then_some(Quote { part: Part::Decided, message, range: block.range, text })
 }

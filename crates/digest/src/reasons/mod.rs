@@ -9,7 +9,7 @@ mod tests;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use self::answers::{announcement, decision, is_answer, proposal};
+use self::answers::{decided, is_answer, is_open, proposal};
 use self::requests::{asked, refers_back};
 use crate::statements::own_words::is_prose;
 use crate::statements::replies::{accepts, confirms};
@@ -29,8 +29,8 @@ const FEW_STEMS_ALONE: usize = 5;
 /// A request of fewer stems than this, none of which is in the lines, is quoted with the request before it. Arbitrary.
 const ENOUGH_STEMS: usize = 10;
 
-/// How many characters are quoted of a request of several sentences. Arbitrary: three lines.
-const LONGEST_REQUEST: usize = 300;
+/// How many characters are quoted of a request of several sentences. Arbitrary: six lines, which hold most requests whole.
+const LONGEST_REQUEST: usize = 600;
 
 /// Marks with which a question ends.
 const QUESTION_MARKS: [char; 3] = ['?', '？', '؟'];
@@ -64,6 +64,8 @@ pub struct Said<'a> {
     pub role: Role,
     /// The text.
     pub text: &'a str,
+    /// Whether files were changed between the message before and this one; also true if that is not known.
+    pub is_after_change: bool,
 }
 
 /// What a quoted sentence is.
@@ -102,10 +104,8 @@ pub fn words_of(texts: &[&str]) -> BTreeSet<String> {
 pub fn in_conversation(messages: &[Said<'_>], words: &BTreeSet<String>) -> Vec<Quote> {
     let requests = (0..messages.len()).rev().filter(|place| messages[*place].role == Role::User);
     let mut quotes: Vec<Quote> = Vec::new();
-    let mut last = messages.len();
     for request in requests.take(REQUESTS) {
         let text = messages[request].text;
-        last = last.min(request);
         let is_reply = accepts(text) || confirms(text);
         let says = |text: &str| stems(text).len();
         let is_about = |text: &str| shared(text, words) > 0;
@@ -123,9 +123,11 @@ pub fn in_conversation(messages: &[Said<'_>], words: &BTreeSet<String>) -> Vec<Q
             continue;
         }
         let Some((range, text)) = own else { continue };
-        // An answer to a question of the assistant is understood with what was asked before.
+        // An answer to a question of the assistant is understood with what was asked before, and so is what the user adds
+        // to a request for which nothing was changed yet.
         let enough = if is_about(&text) { FEW_STEMS_ALONE } else { ENOUGH_STEMS };
-        let is_enough = says(&text) >= enough && !is_answer(messages, request, &text);
+        let goes_on = |place: usize, text: &str| is_answer(messages, place, text) || is_open(messages, place);
+        let is_enough = says(&text) >= enough && !goes_on(request, &text);
         let asked = Quote { part: Part::Asked, message: request, range, text };
         match quotes.first().map(|kept| kept.text.as_str()) {
             // The request to which the proposal answers.
@@ -144,8 +146,8 @@ pub fn in_conversation(messages: &[Said<'_>], words: &BTreeSet<String>) -> Vec<Q
             }
             // "Write the docs for it, too" is about the lines, but only the request before it says what "it" is.
             Some(kept) => {
-                let is_answer = is_answer(messages, quotes[0].message, kept);
-                let is_vague = !is_about(kept) || refers_back(kept) || is_answer;
+                let goes_on = goes_on(quotes[0].message, kept);
+                let is_vague = !is_about(kept) || refers_back(kept) || goes_on;
                 let says_more = says(&asked.text) >= FEW_STEMS_ALONE && is_vague;
                 if is_about(&asked.text) || says_more {
                     quotes.insert(0, asked);
@@ -158,18 +160,15 @@ pub fn in_conversation(messages: &[Said<'_>], words: &BTreeSet<String>) -> Vec<Q
             break;
         }
     }
-    let mut answers = (last..messages.len()).rev().filter(|place| messages[*place].role == Role::Assistant);
-    let decided = answers.clone().find_map(|place| decision(messages[place].text, place, words));
     // A request such as "implement the plan" says nothing, but the assistant often says which part of it comes next.
-    let said = |place: usize| announcement(messages[place].text, place, words);
-    let is_vague = quotes.iter().all(|quote| quote.part == Part::Accepted && shared(&quote.text, words) == 0);
-    quotes.extend(decided.or_else(|| is_vague.then(|| answers.find_map(said)).flatten()));
+    let is_vague = quotes.iter().all(|quote| shared(&quote.text, words) == 0);
+    quotes.extend(decided(messages, words, is_vague));
     quotes
 }
 
 /// Returns how many of the [words](words_of) of some lines a sentence has.
 pub fn shared(sentence: &str, words: &BTreeSet<String>) -> usize {
-    stems(sentence).intersection(words).count()
+    words_of(&[sentence]).intersection(words).count()
 }
 
 /// Returns the sentence of a commit's message that says why, after the subject. An item of a list must be about lines

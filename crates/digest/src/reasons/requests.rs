@@ -27,13 +27,13 @@ pub(super) fn asked(request: &str, words: &BTreeSet<String>) -> Option<(Range<us
     let own = own_words(request).into_iter().map(|own| as_written(request, own));
     let mut own: Vec<Sentence> = own.collect();
     let is_list = own.iter().filter(|sentence| sentence.is_item).count() >= ITEMS;
-    own.retain(says_something);
-    if is_list {
+    let is_long =
+        own.iter().map(|sentence| sentence.text.chars().count() + 1).sum::<usize>() > LONGEST_REQUEST;
+    if is_list && is_long {
         // A list asks for different things, so each sentence must be about the lines.
         own.retain(|sentence| shared(&sentence.text, words) > usize::from(sentence.is_item));
     }
     match best(&own, words) {
-        Some(best) if is_list => Some((own[best].range.clone(), own[best].text.clone())),
         Some(best) => Some(around(&own, best)),
         None => beginning(request, is_list),
     }
@@ -88,11 +88,15 @@ fn says_something(sentence: &Sentence) -> bool {
 
 /// Returns the place of the sentence that is about the lines, or else of the one that says most.
 fn best(said: &[Sentence], words: &BTreeSet<String>) -> Option<usize> {
-    let rated = said.iter().enumerate().filter_map(|(place, sentence)| {
-        let stems = stems(&sentence.text);
-        let shared = stems.intersection(words).count();
-        let says = stems.len().min(12);
-        (says >= FEW_STEMS).then_some((shared, connects(&sentence.text), says, Reverse(place)))
+    let rated = said.iter().enumerate().filter(|(_, sentence)| says_something(sentence));
+    let rated = rated.filter_map(|(place, sentence)| {
+        let says = stems(&sentence.text).len().min(12);
+        (says >= FEW_STEMS).then_some((
+            shared(&sentence.text, words),
+            connects(&sentence.text),
+            says,
+            Reverse(place),
+        ))
     });
     rated.max().map(|(.., Reverse(place))| place)
 }

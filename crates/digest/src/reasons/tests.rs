@@ -4,7 +4,8 @@ const USER: Role = Role::User;
 const ASSISTANT: Role = Role::Assistant;
 
 fn found(messages: &[(Role, &str)], lines: &str) -> Vec<(Part, usize, String)> {
-    let messages: Vec<Said<'_>> = messages.iter().map(|(role, text)| Said { role: *role, text }).collect();
+    let messages: Vec<Said<'_>> =
+        messages.iter().map(|(role, text)| Said { role: *role, text, is_after_change: true }).collect();
     let quotes = in_conversation(&messages, &words_of(&[lines]));
     quotes.into_iter().map(|quote| (quote.part, quote.message, quote.text)).collect()
 }
@@ -55,9 +56,11 @@ fn what_the_user_accepted_is_the_proposal_and_a_short_reply_leads_to_the_request
         [(Part::Accepted, 1, "I could raise the number of retries to five.".to_owned())]
     );
     let list = "Please go ahead.\n\n1. New pages\n   * `faq.html`: answers of the support\n2. Old pages\n   * `index.html`: no numbers of users\n   * `upload.html`: the slow network\n";
-    assert_eq!(found(&[(USER, list)], "slow(network)")[0].2, "upload.html: the slow network");
-    let whole = "Please go ahead. · New pages · faq.html: answers of the support · Old pages · index.html: no numbers of users · upload.html: the slow network";
+    let whole = "Please go ahead. New pages · faq.html: answers of the support · Old pages · index.html: no numbers of users · upload.html: the slow network";
     assert_eq!(found(&[(USER, list)], "let index = pages();")[0].2, whole);
+    let long = list.to_owned()
+        + &"   * `team.html`: the people who answer the mails of the guests by day\n".repeat(9);
+    assert_eq!(found(&[(USER, &long)], "slow(network)")[0].2, "upload.html: the slow network");
     assert_eq!(found(&[(USER, "go on"), (ASSISTANT, "Done.")], lines), []);
     let next = [messages[0], (ASSISTANT, "Done."), (USER, "carry on with the steps")];
     assert_eq!(found(&next, lines)[0].2, "The upload fails on a slow network.");
@@ -188,4 +191,36 @@ fn a_commit_says_why_only_after_its_subject_and_with_a_reason() {
     assert_eq!(why(&list.replace("Be kinder", "Improve the retry delay")), None, "every item is about it");
     let range = in_commit(message, &words).unwrap().range;
     assert_eq!(&message[range], "Two workers got 429 because they retried at once.");
+}
+
+#[test]
+fn a_file_is_known_by_its_name_with_the_extension() {
+    let said = "The upload.setup.ts needs to be conditional:";
+    let messages = [(USER, "continue"), (ASSISTANT, said), (ASSISTANT, "Now let me list the tests:")];
+    let text = said.trim_end_matches(':').to_owned();
+    assert_eq!(found(&messages, "upload.setup.ts"), [(Part::Decided, 1, text)]);
+}
+
+#[test]
+fn a_request_is_open_until_something_changes() {
+    let texts = |changes: &[usize]| -> Vec<String> {
+        let messages = [
+            (USER, "Write a mail to the guests about parking, and ask me what you need to know."),
+            (ASSISTANT, "I look at the web page."),
+            (USER, "In winter the guests have to park in the village and walk to the house."),
+        ];
+        let said = messages.iter().enumerate().map(|(place, (role, text))| Said {
+            role: *role,
+            text,
+            is_after_change: changes.contains(&place),
+        });
+        let quotes = in_conversation(&said.collect::<Vec<_>>(), &words_of(&["park in the village"]));
+        quotes.into_iter().map(|quote| quote.text).collect()
+    };
+    for changes in [&[][..], &[0]] {
+        assert_eq!(texts(changes).len(), 2, "{changes:?}");
+    }
+    for changes in [&[1][..], &[2]] {
+        assert_eq!(texts(changes).len(), 1, "{changes:?}");
+    }
 }

@@ -207,6 +207,8 @@ struct Conversation {
     title: Option<String>,
     /// The messages of the user and the assistant, in order.
     messages: Vec<Memory>,
+    /// The ordinals of the calls that changed files; empty if none is recorded.
+    changes: BTreeSet<i64>,
 }
 
 impl Conversation {
@@ -216,11 +218,16 @@ impl Conversation {
     }
 
     fn said(&self) -> Vec<Said<'_>> {
-        let said = |memory| -> Said<'_> {
+        let before =
+            std::iter::once(i64::MIN).chain(self.messages.iter().filter_map(|memory| memory.ordinal));
+        let said = |(memory, before)| -> Said<'_> {
             let memory: &Memory = memory;
-            Said { role: memory.role.unwrap_or(Role::Assistant), text: &memory.text }
+            let until = memory.ordinal.unwrap_or(before);
+            let is_after_change =
+                self.changes.is_empty() || self.changes.range(before..until).next().is_some();
+            Said { role: memory.role.unwrap_or(Role::Assistant), text: &memory.text, is_after_change }
         };
-        self.messages.iter().map(said).collect()
+        self.messages.iter().zip(before).map(said).collect()
     }
 }
 
@@ -299,34 +306,42 @@ async fn led_to(project: &OpenProject, session: SessionId, time: Millis) -> Resu
     Ok(row.map_or_else(Conversation::default, |row| Conversation {
         session: Some(row.session),
         title: row.title,
-        messages: Vec::new(),
+        ..Conversation::default()
     }))
 }
 
 async fn conversation(project: &OpenProject, session: SessionId, ordinal: i64) -> Result<Conversation> {
     let (store, scope) = (project.store.as_ref(), &project.scope);
     let mut messages = store.surroundings(scope, &session, ordinal, ENTRIES, 0).await?;
+    let times = || messages.iter().map(|memory| memory.time);
+    let (from, until) = (times().min().unwrap_or_default(), times().max().unwrap_or_default());
+    let writes = store.file_writes(scope, from, until).await?;
+    let writes: HashSet<MemoryKey> = writes.into_iter().map(|row| row.memory).collect();
+    let calls = messages.iter().filter(|memory| writes.contains(&memory.key));
+    let changes = calls.filter_map(|memory| memory.ordinal).collect();
     messages.retain(|memory| {
         let is_said = matches!(memory.role, Some(Role::User | Role::Assistant));
         is_said && memory.ordinal.is_some_and(|at| at < ordinal) && !memory.is_damaged
     });
     let about = store.about_sessions(scope, vec![session.clone()]).await?.pop();
-    Ok(Conversation { session: Some(session), title: about.and_then(|about| about.title), messages })
+    Ok(Conversation { session: Some(session), title: about.and_then(|about| about.title), messages, changes })
 }
 
 /// Returns the words by which a sentence is known to be about the lines of `group`.
 fn words(group: &Group) -> BTreeSet<String> {
     let subject = group.commit.as_ref().and_then(|commit| commit.message.lines().next()).unwrap_or_default();
-    // The name of the file and of its folder, without the extension, which is a word of too many sentences.
-    let name = |path: &str| -> String {
-        let parts: Vec<&str> = path.rsplit('/').take(2).collect();
-        let file = parts[0].rfind('.').filter(|dot| *dot > 0).map_or(parts[0], |dot| &parts[0][..dot]);
-        [parts.get(1).copied().unwrap_or_default(), file].join(" ")
+    // The names of the file and of its folder. Its extension is a word of too many sentences.
+    let name = |path: &str| path.rsplit('/').take(2).collect::<Vec<_>>().join(" ");
+    let extension = |path: &str| {
+        let file = path.rsplit('/').next().unwrap_or_default();
+        file.rfind('.').filter(|dot| *dot > 0).map(|dot| file[dot + 1..].to_owned()).unwrap_or_default()
     };
     let names: Vec<String> = group.paths.iter().map(|path| name(path)).collect();
-    let mut texts: Vec<&str> = names.iter().map(String::as_str).collect();
-    texts.extend(group.lines.iter().map(|line| line.text.as_str()).chain([subject]));
-    reasons::words_of(&texts)
+    let extensions: Vec<String> = group.paths.iter().map(|path| extension(path)).collect();
+    let texts = |texts: &[String]| reasons::words_of(&texts.iter().map(String::as_str).collect::<Vec<_>>());
+    let lines: Vec<&str> = group.lines.iter().map(|line| line.text.as_str()).chain([subject]).collect();
+    let names = &texts(&names) - &texts(&extensions);
+    &names | &reasons::words_of(&lines)
 }
 
 fn name_of(part: Part) -> &'static str {

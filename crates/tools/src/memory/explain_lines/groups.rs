@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 
 use tiro_base::memory::{MemoryKey, Millis};
-use tiro_capture::import::evidence::MOST_LINES;
 use tiro_capture::tuning::{HORIZON, MANY_WRITERS};
 use tiro_intake::{LineOrigin, LineOrigins, OriginCommit};
 use tiro_store::{SessionKey, WriteRow};
@@ -13,9 +12,6 @@ use tiro_store::{SessionKey, WriteRow};
 /// How many tool calls are looked for that wrote lines of one commit. Arbitrary: the lines of further calls have no
 /// known writer.
 const MOST_WRITERS: usize = 12;
-
-/// The numbers of lines of a change of which only a sample is recorded: that of an earlier version, and that of this one.
-const SAMPLES: [usize; 2] = [64, MOST_LINES];
 
 /// The least confidence of a sure link. Set by hand: the links by printed ids, and by most of the lines, are surer.
 const SURE: f64 = 0.9;
@@ -69,11 +65,10 @@ pub struct Group {
     pub memory: Option<MemoryKey>,
     /// The sessions that led to the commit, each with its confidence, the likeliest first.
     pub links: Vec<(SessionKey, f64)>,
-    /// The calls of these sessions that changed the file in the month before, but of whose lines none or only a sample is
-    /// known; the latest first.
+    /// The calls of the likeliest session that changed the file in the month before, the latest first.
     pub changes: Vec<Writer>,
-    /// Whether the likeliest session surely led to the commit and changed the file in the month before.
-    pub is_changed: bool,
+    /// Whether no line of these changes is recorded.
+    pub is_guessed: bool,
     /// The tool call that wrote the lines.
     pub writer: Option<Writer>,
 }
@@ -158,23 +153,20 @@ impl Group {
         self.divided(&writers)
     }
 
-    /// Finds the calls of linked sessions that changed the file, but of whose lines none or only a sample is known, and
-    /// whether the likeliest session changed the file.
+    /// Finds the calls of linked sessions that changed the file, and whether the likeliest session changed the file.
     pub fn find_changes(&mut self, rows: &[WriteRow], until: Millis) {
-        let is_partly_known = |row: &&WriteRow| row.lines.is_empty() || SAMPLES.contains(&row.lines.len());
-        let is_near =
-            |row: &&WriteRow| self.paths.contains(&row.path) && (until - HORIZON..=until).contains(&row.time);
-        let linked = rows.iter().filter(|row| self.is_linked(row.session)).filter(is_near);
-        let changes = linked.filter(is_partly_known).take(MOST_WRITERS).map(Writer::of).collect();
         let sure = self.links.first().filter(|_| self.has_sure_link()).map(|(session, _)| *session);
-        self.is_changed = rows.iter().filter(|row| Some(row.session) == sure).any(|row| is_near(&row));
-        self.changes = changes;
+        let is_its = |row: &&WriteRow| Some(row.session) == sure && self.paths.contains(&row.path);
+        let rows = rows.iter().filter(is_its).filter(|row| (until - HORIZON..=until).contains(&row.time));
+        let changes: Vec<&WriteRow> = rows.take(MOST_WRITERS).collect();
+        self.is_guessed = changes.iter().all(|row| row.lines.is_empty());
+        self.changes = changes.into_iter().map(Writer::of).collect();
     }
 
     /// Returns whether the lines may be copied from another file of a session that surely led to the commit: no recorded
     /// change of this file has them.
     pub fn may_be_copied(&self) -> bool {
-        self.writer.is_none() && !self.is_changed && self.has_sure_link()
+        self.writer.is_none() && self.changes.is_empty() && self.has_sure_link()
     }
 
     fn divided(self, writers: &[(Writer, HashSet<u32>)]) -> Vec<Group> {
@@ -205,7 +197,7 @@ impl Group {
                 memory: self.memory,
                 links: self.links.clone(),
                 changes: self.changes.clone(),
-                is_changed: self.is_changed,
+                is_guessed: self.is_guessed,
             });
             group.lines.push(line.clone());
         }
@@ -279,7 +271,7 @@ pub fn of(origins: &LineOrigins) -> Vec<Group> {
                 memory: None,
                 links: Vec::new(),
                 changes: Vec::new(),
-                is_changed: false,
+                is_guessed: false,
                 writer: None,
             });
         }

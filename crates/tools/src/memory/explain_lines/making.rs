@@ -46,15 +46,21 @@ pub async fn announced(project: &OpenProject, session: &SessionId, group: &Group
     let messages = project.store.surroundings(&project.scope, session, 0, 0, MOST_MESSAGES).await?;
     let is_first = |memory: &Memory| memory.time <= commit.time && has_name(&memory.text);
     let Some(at) = messages.iter().position(is_first) else { return Ok(None) };
-    // What the user names, or a program prints, was there before. A command is in the first block of its call.
-    let command = messages[at].text.split("```").nth(1).unwrap_or_default();
+    // What the user names, or a program prints, was there before. A command is in the first block of its call, and a plan
+    // says in one line that it makes the file.
+    let text = &messages[at].text;
+    let command = text.split("```").nth(1).unwrap_or_default();
     let is_said = match messages[at].role {
         Some(Role::Assistant) => true,
-        Some(Role::Tool) => command.starts_with("bash") && has_name(command),
+        Some(Role::Tool) => {
+            let is_planned = |line: &str| has_name(line) && makes(line);
+            command.starts_with("bash") && has_name(command) || text.lines().any(is_planned)
+        }
         _ => false,
     };
     let answer = messages[..=at].iter().rev().take_while(|memory| memory.role != Some(Role::User));
-    let mut said = answer.filter(|memory| memory.role == Some(Role::Assistant));
+    let mut said =
+        answer.filter(|memory| memory.role != Some(Role::Tool) || memory.ordinal == messages[at].ordinal);
     let is_made = is_said && said.any(|memory| makes(&memory.text));
     Ok(messages[at].ordinal.filter(|_| is_made))
 }

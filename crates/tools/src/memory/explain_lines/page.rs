@@ -273,22 +273,18 @@ fn link(group: &Group) -> String {
                 None => "it wrote the lines".to_owned(),
             }
         }
-        (None, Some(_)) if !group.has_sure_link() && group.changes.is_empty() => {
-            "no session is surely linked to the commit".to_owned()
-        }
+        (None, Some(_)) if !group.has_sure_link() => "no session is surely linked to the commit".to_owned(),
         (None, Some((_, confidence))) => {
             let sure = percent(*confidence);
-            match group.changes.is_empty() && !group.is_changed {
-                true => {
-                    format!("it led to the commit ({sure}), but no recorded change of it is in this file")
-                }
-                false if !group.changes.is_empty() => format!(
-                    "it seems to have changed the file, and led to the commit ({sure}), but not all of its lines are recorded"
-                ),
-                false => format!(
-                    "it changed the file, and led to the commit ({sure}), but no recorded change has exactly these lines"
-                ),
+            if group.changes.is_empty() {
+                return format!(
+                    "it led to the commit ({sure}), but no recorded change of it is in this file"
+                );
             }
+            let changed = if group.is_guessed { "seems to have changed" } else { "changed" };
+            format!(
+                "it {changed} the file, and led to the commit ({sure}), but no recorded change has exactly these lines"
+            )
         }
         (None, None) if is_committed && group.memory.is_none() => {
             "the commit is not in the memory; `tiro import git` imports it".to_owned()
