@@ -29,7 +29,7 @@ pub async fn links_keep_their_order_and_confidence(fixture: Fixture) {
     link(&fixture, commits[0], &links).await;
     let found = fixture.store.links_of(&fixture.scope, commits.clone()).await.answered();
     assert_eq!(found, [(commits[0], links.to_vec())]);
-    let behind = fixture.store.sessions_behind(&fixture.scope, commits[0]).await.answered();
+    let behind = fixture.store.sessions_behind(&fixture.scope, vec![commits[0]]).await.answered().concat();
     assert_eq!(behind, [(name("t"), 0.9), (name("s"), 0.6)]);
 }
 
@@ -37,7 +37,7 @@ pub async fn new_links_replace_the_old(fixture: Fixture) {
     let (commits, sessions) = history(&fixture, "a", &["s", "t"]).await;
     link(&fixture, commits[0], &[(sessions[0], 0.6)]).await;
     link(&fixture, commits[0], &[(sessions[1], 0.9)]).await;
-    let behind = fixture.store.sessions_behind(&fixture.scope, commits[0]).await.answered();
+    let behind = fixture.store.sessions_behind(&fixture.scope, vec![commits[0]]).await.answered().concat();
     assert_eq!(behind, [(name("t"), 0.9)]);
     link(&fixture, commits[0], &[]).await;
     assert!(fixture.store.commits_of(&fixture.scope, &name("t")).await.answered().is_empty());
@@ -47,7 +47,9 @@ pub async fn a_link_leaves_with_its_session(fixture: Fixture) {
     let (commits, sessions) = history(&fixture, "a", &["s"]).await;
     link(&fixture, commits[0], &[(sessions[0], 0.6)]).await;
     fixture.forget_session("s", "f1").await;
-    assert!(fixture.store.sessions_behind(&fixture.scope, commits[0]).await.answered().is_empty());
+    assert!(
+        fixture.store.sessions_behind(&fixture.scope, vec![commits[0]]).await.answered().concat().is_empty()
+    );
     fixture.store.purge(&fixture.scope, "f1", 6).await.answered();
     assert_eq!(
         fixture.store.links_of(&fixture.scope, commits.clone()).await.answered(),
@@ -285,7 +287,7 @@ pub async fn an_owner_has_no_commit_of_another(fixture: Fixture) {
     assert!(store.known_commits(&stranger).await.answered().is_empty());
     assert!(store.commits_made(&stranger, (0, None), 99, 9).await.answered().is_empty());
     assert_eq!(store.commit_named(&stranger, "aaaa").await.answered(), None);
-    assert!(store.sessions_behind(&stranger, commits[0]).await.answered().is_empty());
+    assert!(store.sessions_behind(&stranger, vec![commits[0]]).await.answered().concat().is_empty());
     assert!(store.file_writes(&stranger, 0, 99).await.answered().is_empty());
     assert!(store.writes_of(&stranger, vec!["a.rs".into()], 99, 9).await.answered().is_empty());
     assert!(store.commit_graph(&stranger).await.answered().is_empty());
@@ -293,7 +295,7 @@ pub async fn an_owner_has_no_commit_of_another(fixture: Fixture) {
     store.link_commits(&stranger, vec![(commits[0], Vec::new())]).await.answered();
     let replaced = vec![(commits[0], commits[1])];
     store.replace_commits(&stranger, commits.clone(), None, replaced).await.answered();
-    assert_eq!(store.sessions_behind(&fixture.scope, commits[0]).await.answered().len(), 1);
+    assert_eq!(store.sessions_behind(&fixture.scope, vec![commits[0]]).await.answered().concat().len(), 1);
     assert!(fixture.stand_ins(&commits).await.is_empty());
     let derived = quarter("theirs", &[fixture.rows("s").await[0].id.clone()]);
     let saved = store.save(&stranger, vec![derived], 1).await.answered();

@@ -79,7 +79,8 @@ pub async fn marks_and_links_are_restored(fixture: Fixture) {
     let receipt = fixture.store.restore(&fixture.scope, vec![known, linked], 1).await.answered();
     assert_eq!(outcomes(&receipt), [Outcome::AlreadyStored, Outcome::Stored]);
     assert!(fixture.rows("s").await[0].marked);
-    let behind = fixture.store.sessions_behind(&fixture.scope, fixture.key(&id).await).await.answered();
+    let behind =
+        fixture.store.sessions_behind(&fixture.scope, vec![fixture.key(&id).await]).await.answered().concat();
     assert_eq!(behind, [(name("s"), 0.7)]);
 }
 

@@ -267,9 +267,12 @@ impl MemoryStore {
     pub(crate) async fn sessions_behind(
         &self,
         scope: &Scope,
-        commit: MemoryKey,
-    ) -> Result<Vec<(SessionId, f64)>> {
-        self.read(scope, |state| Ok(state.behind(&state.living(scope), commit)))
+        commits: Vec<MemoryKey>,
+    ) -> Result<Vec<Vec<(SessionId, f64)>>> {
+        self.read(scope, |state| {
+            let living = state.living(scope);
+            Ok(commits.iter().map(|commit| state.behind(&living, *commit)).collect())
+        })
     }
 }
 

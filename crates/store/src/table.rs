@@ -67,7 +67,7 @@ macro_rules! methods {
                 commit_named(prefix: &str) -> Option<(MemoryKey, ChunkKey)>;
                 known_commits() -> Vec<String>;
                 commits_of(session: &SessionId) -> Vec<MemoryKey>;
-                sessions_behind(commit: MemoryKey) -> Vec<(SessionId, f64)>;
+                sessions_behind(commits: Vec<MemoryKey>) -> Vec<Vec<(SessionId, f64)>>;
                 behind(sessions: Vec<SessionId>, time: Millis) -> Vec<BehindRow>;
                 linked_commits(session: &SessionId, head: Option<String>, time: Millis, limit: usize) -> (Vec<LinkedCommit>, usize);
                 commits_without_summary(limit: usize) -> Vec<MemoryKey>;

@@ -72,8 +72,13 @@ impl BrokenStore {
         Ok(self.ordered(self.inner.behind(&self.scope(scope), sessions, time).await?))
     }
 
-    pub async fn sessions_behind(&self, scope: &Scope, commit: MemoryKey) -> Result<Vec<(SessionId, f64)>> {
-        Ok(self.ordered(self.inner.sessions_behind(&self.scope(scope), commit).await?))
+    pub async fn sessions_behind(
+        &self,
+        scope: &Scope,
+        commits: Vec<MemoryKey>,
+    ) -> Result<Vec<Vec<(SessionId, f64)>>> {
+        let behind = self.inner.sessions_behind(&self.scope(scope), commits).await?;
+        Ok(behind.into_iter().map(|sessions| self.ordered(sessions)).collect())
     }
 
     pub async fn link_commits(&self, scope: &Scope, mut links: Vec<CommitLinks>) -> Result<()> {

@@ -175,7 +175,7 @@ async fn of_commits(fixture: &Fixture, scope: &Scope, asked: &Asked, reads: &mut
     add!(reads, store.commit_named(scope, &sha('a')[..10]));
     add!(reads, store.known_commits(scope));
     add!(reads, store.commits_of(scope, &session));
-    add!(reads, store.sessions_behind(scope, asked.commit));
+    add!(reads, store.sessions_behind(scope, vec![asked.commit]));
     add!(reads, store.behind(scope, vec![session.clone()], 100));
     add!(reads, store.linked_commits(scope, &session, None, 100, 10));
     add!(reads, store.commits_without_summary(scope, 10));

@@ -19,10 +19,11 @@ impl SqliteStore {
     pub(crate) async fn sessions_behind(
         &self,
         scope: &Scope,
-        commit: MemoryKey,
-    ) -> error::Result<Vec<(SessionId, f64)>> {
+        commits: Vec<MemoryKey>,
+    ) -> error::Result<Vec<Vec<(SessionId, f64)>>> {
         self.read(scope, move |_, connection, scope| {
-            conversations(connection, &Conditions::of_scope(connection, scope)?, commit.in_store())
+            let conditions = Conditions::of_scope(connection, scope)?;
+            commits.iter().map(|commit| conversations(connection, &conditions, commit.in_store())).collect()
         })
         .await
     }

@@ -15,18 +15,19 @@ use tiro_base::scope::{Scope, SessionId, Sessions};
 use tiro_store::{About, SessionRow};
 
 /// The title of the session `s`. The title is the one that the client gave. The title of the memory that summarises the
-/// session is used if there is none, or if the topic of this memory is the client's title.
+/// session is used if there is none, or if the topic of this memory is the client's title. Only messages have ordinals, so
+/// the messages of the session are not read.
 pub(super) const TITLE: &str = "coalesce((
     SELECT c.title FROM memories c
-    WHERE c.session = s.seq AND c.owner = s.owner AND c.kind = 'conversation' AND c.title IS NOT NULL
-        AND c.tombstoned_at IS NULL AND coalesce(nullif(trim(s.title), ''), c.topic, '') = coalesce(c.topic, '')
+    WHERE c.session = s.seq AND c.ordinal IS NULL AND c.owner = s.owner AND c.kind = 'conversation'
+        AND c.title IS NOT NULL AND c.tombstoned_at IS NULL AND coalesce(nullif(trim(s.title), ''), c.topic, '') = coalesce(c.topic, '')
     LIMIT 1), nullif(trim(s.title), ''))";
 
 /// The key of the memory that summarises the session `s`, if this memory has a title.
 const TITLED: &str = "(
     SELECT c.seq FROM memories c
-    WHERE c.session = s.seq AND c.owner = s.owner AND c.kind = 'conversation' AND c.title IS NOT NULL
-        AND c.tombstoned_at IS NULL LIMIT 1)";
+    WHERE c.session = s.seq AND c.ordinal IS NULL AND c.owner = s.owner AND c.kind = 'conversation'
+        AND c.title IS NOT NULL AND c.tombstoned_at IS NULL LIMIT 1)";
 
 /// The key of the user's first message in the session `s`.
 const FIRST: &str = "(
@@ -187,7 +188,7 @@ impl SqliteStore {
         self.read(scope, move |_, connection, scope| {
             let Some(seq) = find_session(connection, scope, &session)? else { return Ok(Vec::new()) };
             let mut statement = connection.prepare_cached(
-                "SELECT m.seq FROM commit_sessions l JOIN memories m ON m.seq = l.memory
+                "SELECT m.seq FROM commit_sessions l CROSS JOIN memories m ON m.seq = l.memory
                  WHERE l.session = ?1 AND m.owner = ?2 AND m.tombstoned_at IS NULL
                  ORDER BY m.time DESC, m.seq DESC",
             )?;

@@ -1,10 +1,14 @@
 //! Reads lists for people: memories and sessions in the order of time, and ids by their beginning.
 
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
 use rusqlite::types::Value;
-use rusqlite::{Row, params_from_iter};
+use rusqlite::{Connection, Row, params_from_iter};
 
 use crate::SqliteStore;
 use crate::columns::id;
+use crate::error::Result;
 use crate::read::conditions::Conditions;
 use crate::read::memories::{COLUMNS, memory};
 use tiro_base::error;
@@ -47,7 +51,11 @@ impl SqliteStore {
         limit: usize,
     ) -> error::Result<Vec<Memory>> {
         let before = Value::from(after.map_or(i64::MAX, MemoryKey::in_store));
-        self.listed(scope, filter, "AND m.seq < ? ORDER BY m.seq DESC", vec![before], limit).await
+        let filter = filter.clone();
+        self.read(scope, move |_, connection, scope| {
+            listed(connection, scope, &filter, "AND m.seq < ? ORDER BY m.seq DESC", vec![before], limit)
+        })
+        .await
     }
 
     pub(crate) async fn latest(
@@ -56,32 +64,22 @@ impl SqliteStore {
         filter: &Filter,
         limit: usize,
     ) -> error::Result<Vec<Memory>> {
-        self.listed(scope, filter, "ORDER BY m.time DESC, m.seq DESC", Vec::new(), limit).await
-    }
-
-    /// Returns up to `limit` memories that the filter admits. `rest` is the end of the query, with the `values` of its
-    /// `?`.
-    async fn listed(
-        &self,
-        scope: &Scope,
-        filter: &Filter,
-        rest: &'static str,
-        values: Vec<Value>,
-        limit: usize,
-    ) -> error::Result<Vec<Memory>> {
         let filter = filter.clone();
         self.read(scope, move |_, connection, scope| {
-            let conditions = Conditions::of_scope(connection, scope)?.narrowed(&filter);
-            let sql = format!(
-                "SELECT {COLUMNS} FROM memories m LEFT JOIN sessions s ON s.seq = m.session
-                 WHERE {} {rest} LIMIT ?",
-                conditions.sql
-            );
-            let limit = Value::from(i64::try_from(limit).unwrap_or(i64::MAX));
-            let values = conditions.values.into_iter().chain(values).chain([limit]);
-            let mut statement = connection.prepare_cached(&sql)?;
-            let rows = statement.query_map(params_from_iter(values), memory)?;
-            Ok(rows.collect::<Result<_, _>>()?)
+            let order = "ORDER BY m.time DESC, m.seq DESC";
+            let Some(kinds) = filter.kinds.clone() else {
+                return listed(connection, scope, &filter, order, Vec::new(), limit);
+            };
+            // The kinds are read one by one, because the index has one kind after the other. In one query SQLite would
+            // read all kinds by time, and the last decision may be older than thousands of messages.
+            let mut found = Vec::new();
+            for kind in BTreeSet::from_iter(kinds) {
+                let filter = Filter { kinds: Some(vec![kind]), ..filter.clone() };
+                found.extend(listed(connection, scope, &filter, order, Vec::new(), limit)?);
+            }
+            found.sort_by_key(|memory| Reverse((memory.time, memory.key)));
+            found.truncate(limit);
+            Ok(found)
         })
         .await
     }
@@ -94,7 +92,8 @@ impl SqliteStore {
             // the one after it.
             let sql = format!(
                 "SELECT s.name, min(m.time), max(m.time), count(*), sum(m.tokens)
-                 FROM memories m JOIN sessions s ON s.seq = m.session WHERE {} AND m.kind = 'message'
+                 FROM memories m JOIN sessions s ON s.seq = m.session
+                 WHERE {} AND m.session IS NOT NULL AND m.kind = 'message'
                  GROUP BY s.seq, m.time / {QUARTER_HOUR} ORDER BY s.name, 2",
                 conditions.sql
             );
@@ -105,6 +104,28 @@ impl SqliteStore {
         })
         .await
     }
+}
+
+/// Returns up to `limit` memories that the filter admits. `rest` is the end of the query, with the `values` of its `?`.
+fn listed(
+    connection: &Connection,
+    scope: &Scope,
+    filter: &Filter,
+    rest: &str,
+    values: Vec<Value>,
+    limit: usize,
+) -> Result<Vec<Memory>> {
+    let conditions = Conditions::of_scope(connection, scope)?.narrowed(filter);
+    let sql = format!(
+        "SELECT {COLUMNS} FROM memories m LEFT JOIN sessions s ON s.seq = m.session
+         WHERE {} {rest} LIMIT ?",
+        conditions.sql
+    );
+    let limit = Value::from(i64::try_from(limit).unwrap_or(i64::MAX));
+    let values = conditions.values.into_iter().chain(values).chain([limit]);
+    let mut statement = connection.prepare_cached(&sql)?;
+    let rows = statement.query_map(params_from_iter(values), memory)?;
+    Ok(rows.collect::<Result<_, _>>()?)
 }
 
 /// Returns the row, or `None` if the name of its session can't be read.

@@ -25,8 +25,12 @@ pub trait ReadCommits: Send + Sync {
     /// Returns the living commits that `session` led to, the latest first.
     async fn commits_of(&self, scope: &Scope, session: &SessionId) -> Result<Vec<MemoryKey>>;
 
-    /// Returns up to five sessions that led to the commit, the likeliest first, each with a confidence from 0 to 1.
-    async fn sessions_behind(&self, scope: &Scope, commit: MemoryKey) -> Result<Vec<(SessionId, f64)>>;
+    /// Returns for each commit up to five sessions that led to it, the likeliest first, each with a confidence from 0 to 1.
+    async fn sessions_behind(
+        &self,
+        scope: &Scope,
+        commits: Vec<MemoryKey>,
+    ) -> Result<Vec<Vec<(SessionId, f64)>>>;
 
     /// Returns those of `sessions` that have living messages of the scope, in the order of `sessions`. Each result has
     /// the time and ordinal of one message of the session. The message is the last one up to `time`, or the first one

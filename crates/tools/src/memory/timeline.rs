@@ -241,10 +241,9 @@ impl Found {
             let (first, last) = (times::day(from), times::day(to - 1));
             notices.push(format!("from {first} to {last} only the last {MOST_COMMITS} commits are shown"));
         }
-        for commit in commits {
-            let behind = store.sessions_behind(scope, commit.key).await?.into_iter().next();
-            found.commits.push((commit, behind));
-        }
+        let keys = commits.iter().map(|commit| commit.key).collect();
+        let behind = store.sessions_behind(scope, keys).await?.into_iter().map(|all| all.into_iter().next());
+        found.commits = commits.into_iter().zip(behind).collect();
         found.rows = rows;
         Ok(found)
     }

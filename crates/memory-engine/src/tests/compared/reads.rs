@@ -176,11 +176,9 @@ impl Side {
         let rows: Vec<_> =
             made.into_iter().map(|row| (row.time, row.shas, row.parents, row.files, row.message)).collect();
         reads.insert("commits made".into(), format!("{rows:?}"));
-        for key in &keys {
-            let id = self.names(&[*key]).await;
-            let behind = store.sessions_behind(scope, *key).await;
-            reads.insert(format!("sessions behind {id:?}"), shown(behind));
-        }
+        let names = self.names(&keys).await;
+        let behind = store.sessions_behind(scope, keys.clone()).await;
+        reads.insert(format!("sessions behind {names:?}"), shown(behind));
         let authors = store.commit_authors(scope, None, 99).await.unwrap_or_default();
         let authors: Vec<_> = authors.into_iter().map(|row| (row.sha, row.author)).collect();
         reads.insert("commit authors".into(), format!("{authors:?}"));

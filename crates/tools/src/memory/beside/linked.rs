@@ -73,7 +73,7 @@ pub async fn of(store: &dyn ReadStore, scope: &Scope, memory: &Memory) -> Result
         (!text.is_empty()).then(|| escaped(&text))
     };
     if memory.kind == Kind::Commit {
-        let found = store.sessions_behind(scope, memory.key).await?;
+        let found = store.sessions_behind(scope, vec![memory.key]).await?.pop().unwrap_or_default();
         let all = found.len();
         let sessions = found.iter().map(|(session, _)| session.clone()).collect();
         let rows = store.behind(scope, sessions, memory.time).await?;

@@ -14,7 +14,7 @@ use tiro_base::memory::{Kind, Memory, MemoryKey, Millis, Role};
 use tiro_base::scope::SessionId;
 use tiro_base::times::minute;
 use tiro_digest::reasons::{self, Part, Quote, Said};
-use tiro_digest::statements::own_words::is_prose;
+use tiro_digest::statements::own_words::{is_prose, own_words};
 use tiro_embed::Encoders;
 use tiro_host::project::OpenProject;
 use tiro_recall::retrieve::rank::{Weights, is_near};
@@ -181,7 +181,11 @@ pub async fn others(
             continue;
         }
         let piece = memory.text.get(shown.chunk.start..shown.chunk.end).unwrap_or_default();
-        let sentences = tiro_text::blocks::quotable(piece);
+        // Of what a person says, logs and other texts that were pasted don't count.
+        let sentences = match memory.role {
+            Some(_) => own_words(piece),
+            None => tiro_text::blocks::quotable(piece),
+        };
         let prose = sentences.iter().filter(|sentence| is_prose(&sentence.text));
         let Some(sentence) = prose.max_by_key(|sentence| has(&sentence.text)) else { continue };
         if has(&sentence.text) < 2 {
@@ -261,8 +265,8 @@ async fn likely(
     let (Some(commit), Some(memory), true) = (&group.commit, group.memory, group.has_sure_link()) else {
         return Ok((Conversation::default(), Vec::new()));
     };
-    let behind = project.store.sessions_behind(&project.scope, memory).await?;
-    let Some((session, _)) = behind.into_iter().next() else {
+    let behind = project.store.sessions_behind(&project.scope, vec![memory]).await?;
+    let Some((session, _)) = behind.into_iter().flatten().next() else {
         return Ok((Conversation::default(), Vec::new()));
     };
     if let Some(at) = making::announced(project, &session, group).await? {
