@@ -29,6 +29,9 @@ const FEW_STEMS_ALONE: usize = 5;
 /// A request of fewer stems than this, none of which is in the lines, is quoted with the request before it. Arbitrary.
 const ENOUGH_STEMS: usize = 10;
 
+/// How many requests before the last one are looked through for the first one. Arbitrary: a talk about a plan.
+const OPEN_REQUESTS: usize = 12;
+
 /// How many characters are quoted of a request of several sentences. Arbitrary: six lines, which hold most requests whole.
 const LONGEST_REQUEST: usize = 600;
 
@@ -160,10 +163,36 @@ pub fn in_conversation(messages: &[Said<'_>], words: &BTreeSet<String>) -> Vec<Q
             break;
         }
     }
+    begun(messages, words, &mut quotes);
     // A request such as "implement the plan" says nothing, but the assistant often says which part of it comes next.
     let is_vague = quotes.iter().all(|quote| shared(&quote.text, words) == 0);
     quotes.extend(decided(messages, words, is_vague));
     quotes
+}
+
+/// Puts the request with which a longer talk began before `quotes`, if the last request alone doesn't say what is wanted
+/// and nothing was changed in between.
+fn begun(messages: &[Said<'_>], words: &BTreeSet<String>, quotes: &mut Vec<Quote>) {
+    let asked = |quote: &&Quote| quote.part == Part::Asked;
+    let Some(last) = quotes.iter().rev().find(asked) else { return };
+    if last.text.ends_with(QUESTION_MARKS) || refers_back(&last.text) || shared(&last.text, words) == 0 {
+        let (mut place, mut first) = (last.message, None);
+        for _ in 0..OPEN_REQUESTS {
+            let before = messages[..place].iter().rposition(|said| said.role == Role::User);
+            let Some(before) = before.filter(|_| is_open(messages, place)) else { break };
+            place = before;
+            first = requests::asked(messages[place].text, words).map(|said| (place, said)).or(first);
+        }
+        let Some((place, (range, text))) = first else { return };
+        if stems(&text).len() >= FEW_STEMS_ALONE && quotes.iter().all(|quote| quote.message != place) {
+            let last = last.message;
+            let is_passing = |text: &str| text.ends_with(QUESTION_MARKS) && stems(text).len() < ENOUGH_STEMS;
+            quotes.retain(|quote| {
+                quote.part != Part::Asked || quote.message == last || !is_passing(&quote.text)
+            });
+            quotes.insert(0, Quote { part: Part::Asked, message: place, range, text });
+        }
+    }
 }
 
 /// Returns how many of the [words](words_of) of some lines a sentence has.

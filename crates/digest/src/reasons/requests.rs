@@ -12,6 +12,9 @@ use tiro_text::blocks::{Form, Sentence, blocks, is_boilerplate};
 /// A request of fewer stems than this says too little to be quoted alone. Arbitrary.
 const FEW_STEMS: usize = 2;
 
+/// A request of at most this many words that is no sentence is a command. Arbitrary.
+const WORDS_OF_COMMAND: usize = 5;
+
 /// A request with at least this many items is a list. Arbitrary.
 const ITEMS: usize = 3;
 
@@ -35,7 +38,7 @@ pub(super) fn asked(request: &str, words: &BTreeSet<String>) -> Option<(Range<us
     }
     match best(&own, words) {
         Some(best) => Some(around(&own, best)),
-        None => beginning(request, is_list),
+        None => beginning(request, is_list).or_else(|| command(request)),
     }
 }
 
@@ -112,6 +115,16 @@ fn as_written(message: &str, sentence: Sentence) -> Sentence {
         true => Sentence { text: written, ..sentence },
         false => sentence,
     }
+}
+
+/// Returns a request of a few words that are no sentence, such as "Implement phase 12".
+fn command(request: &str) -> Option<(Range<usize>, String)> {
+    let mut said = blocks(request).into_iter().filter(|block| block.is_said());
+    let block = said.next().filter(|_| said.next().is_none())?;
+    let text = block.text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let is_said = text.chars().all(|c| c.is_alphanumeric() || " .,:!?'-".contains(c));
+    let is_short = text.split(' ').count() <= WORDS_OF_COMMAND;
+    (is_said && is_short && stems(&text).len() > FEW_STEMS).then_some((block.range, text))
 }
 
 /// Returns the beginning of a request that is a list, or one long text without full stops.

@@ -202,6 +202,22 @@ fn a_file_is_known_by_its_name_with_the_extension() {
 }
 
 #[test]
+fn a_talk_about_a_plan_is_quoted_with_its_first_request() {
+    let messages = [
+        (USER, "Share the code of the dialogs, because each of them repeats sixty lines."),
+        (ASSISTANT, "I would make two components."),
+        (USER, "where are you going to put them in the tree of folders?"),
+        (ASSISTANT, "In the shared folder."),
+        (USER, "they are about our business, would another folder be better for them?"),
+    ];
+    let said = messages.iter().map(|(role, text)| Said { role: *role, text, is_after_change: false });
+    let quotes = in_conversation(&said.collect::<Vec<_>>(), &words_of(&["<DocumentPanel />"]));
+    let places: Vec<usize> = quotes.iter().map(|quote| quote.message).collect();
+    assert_eq!(places, [0, 4], "{quotes:?}");
+    assert_eq!(found(&[(USER, "Implement phase 12")], "upload()")[0].2, "Implement phase 12");
+}
+
+#[test]
 fn a_request_is_open_until_something_changes() {
     let texts = |changes: &[usize]| -> Vec<String> {
         let messages = [

@@ -292,8 +292,11 @@ impl Evidence {
                         })
                     };
                     let left: Vec<u32> = telling.into_iter().filter(|hash| !earlier(hash)).collect();
+                    // Lines that the file lacked when it was committed since, and that come back weeks later, were
+                    // written again.
+                    let came_back = age > 7 * DAY && !by_ancestor.is_empty();
                     let shared: Vec<u32> =
-                        left.iter().filter(|hash| own.contains_key(hash)).copied().collect();
+                        left.iter().filter(|hash| !came_back && own.contains_key(hash)).copied().collect();
                     held.last_share = shared.len() as f64 / left.len().max(1) as f64;
                     held.lines.extend(left);
                     held.shared.extend(shared);

@@ -93,6 +93,18 @@ fn a_change_counts_for_the_first_commit_of_its_file() {
     assert_eq!(sessions(&unknown.behind(1, &HashMap::new())), [0; 0]);
 }
 
+/// A line that a session wrote in January used to link it to a commit of February that wrote it again.
+#[test]
+fn a_line_that_comes_back_weeks_later_is_no_evidence() {
+    let days = |days: Millis| days * 24 * 60;
+    for (first, expected) in [(-days(20), vec![]), (-days(2), vec![1])] {
+        let commits = vec![commit(1, first, "", &["a"]), commit(2, 0, &sha(1), &["a"])];
+        let evidence = evidence(commits, vec![change(1, first - 10, "a", &[5, 8])], vec![]);
+        let lines = lines(&[(0, "a", &[5]), (1, "a", &[8])]);
+        assert_eq!(sessions(&evidence.behind(1, &lines)), expected);
+    }
+}
+
 #[test]
 fn a_commit_of_another_author_needs_a_call_of_the_session() {
     let theirs = Commit { author: Some("Bea".into()), here: None, ..commit(1, 0, "", &["a"]) };

@@ -43,25 +43,30 @@ pub async fn announced(project: &OpenProject, session: &SessionId, group: &Group
     let Some(commit) = group.commit.as_ref().filter(|commit| commit.makes_file) else { return Ok(None) };
     let names: Vec<&str> = group.paths.iter().filter_map(|path| name(path)).collect();
     let has_name = |text: &str| names.iter().any(|name| names_it(text, name));
+    let numbered: Vec<&str> = group.paths.iter().filter_map(|path| numbered(path)).collect();
+    let generates =
+        |command: &str| command.starts_with("bash") && numbered.iter().any(|name| names_it(command, name));
+    let runs = |command: &str| command.starts_with("bash") && has_name(command) || generates(command);
     let messages = project.store.surroundings(&project.scope, session, 0, 0, MOST_MESSAGES).await?;
-    let is_first = |memory: &Memory| memory.time <= commit.time && has_name(&memory.text);
+    let is_first = |memory: &Memory| {
+        memory.time <= commit.time && (has_name(&memory.text) || runs(command(&memory.text)))
+    };
     let Some(at) = messages.iter().position(is_first) else { return Ok(None) };
     // What the user names, or a program prints, was there before. A command is in the first block of its call, and a plan
     // says in one line that it makes the file.
     let text = &messages[at].text;
-    let command = text.split("```").nth(1).unwrap_or_default();
     let is_said = match messages[at].role {
         Some(Role::Assistant) => true,
         Some(Role::Tool) => {
             let is_planned = |line: &str| has_name(line) && makes(line);
-            command.starts_with("bash") && has_name(command) || text.lines().any(is_planned)
+            runs(command(text)) || text.lines().any(is_planned)
         }
         _ => false,
     };
     let answer = messages[..=at].iter().rev().take_while(|memory| memory.role != Some(Role::User));
     let mut said =
         answer.filter(|memory| memory.role != Some(Role::Tool) || memory.ordinal == messages[at].ordinal);
-    let is_made = is_said && said.any(|memory| makes(&memory.text));
+    let is_made = is_said && (generates(command(text)) || said.any(|memory| makes(&memory.text)));
     Ok(messages[at].ordinal.filter(|_| is_made))
 }
 
@@ -74,6 +79,19 @@ fn name(path: &str) -> Option<&str> {
         return Some(&path[file.unwrap_or(0)..]);
     }
     file.map(|_| &path[slashes.next().unwrap_or(0)..])
+}
+
+/// Returns the command of a call.
+fn command(call: &str) -> &str {
+    call.split("```").nth(1).unwrap_or_default()
+}
+
+/// Returns the name that a generator of migrations was given, which puts a number before it and an ending after it.
+fn numbered(path: &str) -> Option<&str> {
+    let file = path.rsplit('/').next()?;
+    let name = file.trim_start_matches(|c: char| c.is_ascii_digit()).strip_prefix(['_', '-'])?;
+    let name = name.split('.').next().unwrap_or(name);
+    (name.len() >= SHORT_NAME && !file.starts_with(['_', '-'])).then_some(name)
 }
 
 /// Returns whether a text has such a [`name`], but not as a part of a longer one.
@@ -103,5 +121,7 @@ mod tests {
         let text = "I write `src/pump_controller.rs`, not my_pump_controller.rs";
         assert!(names_it(text, "pump_controller.rs") && !names_it(&text[32..], "pump_controller.rs"));
         assert!(makes("Let me create it") && !makes("I read it"));
+        assert_eq!(numbered("db/20260714070041_RegisterAmendment.Designer.cs"), Some("RegisterAmendment"));
+        assert_eq!((numbered("db/_register_amendment.rb"), numbered("db/0001_init.sql")), (None, None));
     }
 }
