@@ -2,6 +2,7 @@
 //! message of their commit. The sentences are quoted whole.
 
 mod answers;
+pub mod files;
 mod requests;
 #[cfg(test)]
 mod tests;
@@ -9,7 +10,7 @@ mod tests;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use self::answers::{decided, is_answer, is_open, proposal};
+use self::answers::{asks_for_plan, decided, is_answer, is_closed, is_open, plan, proposal};
 use self::requests::{asked, refers_back};
 use crate::statements::own_words::is_prose;
 use crate::statements::replies::{accepts, confirms};
@@ -28,6 +29,10 @@ const FEW_STEMS_ALONE: usize = 5;
 
 /// A request of fewer stems than this, none of which is in the lines, is quoted with the request before it. Arbitrary.
 const ENOUGH_STEMS: usize = 10;
+
+/// As how many words the name of the file of some lines counts. Arbitrary: a sentence about the file says more than one
+/// with two common words.
+const NAMED: usize = 3;
 
 /// How many requests before the last one are looked through for the first one. Arbitrary: a talk about a plan.
 const OPEN_REQUESTS: usize = 12;
@@ -67,8 +72,8 @@ pub struct Said<'a> {
     pub role: Role,
     /// The text.
     pub text: &'a str,
-    /// Whether files were changed between the message before and this one; also true if that is not known.
-    pub is_after_change: bool,
+    /// Whether files were changed between the message before and this one; `None` if that is not known.
+    pub is_after_change: Option<bool>,
 }
 
 /// What a quoted sentence is.
@@ -95,6 +100,15 @@ pub struct Quote {
     pub text: String,
 }
 
+/// What some lines are about.
+#[derive(Clone, Debug, Default)]
+pub struct Topic {
+    /// The [words](words_of) of the lines, of the name of their file, and of the subject of their commit.
+    pub words: BTreeSet<String>,
+    /// The [names](files::name) of their file.
+    pub files: Vec<String>,
+}
+
 /// Returns the stems of the words in lines of code, in the names of their file, and in other texts about them.
 pub fn words_of(texts: &[&str]) -> BTreeSet<String> {
     let words = texts.iter().flat_map(|text| text.lines()).flat_map(terms);
@@ -102,22 +116,31 @@ pub fn words_of(texts: &[&str]) -> BTreeSet<String> {
 }
 
 /// Returns the sentences that say why lines were written: first what the user asked for or accepted, then the reason
-/// that the assistant gave. `messages` are those before the lines were written, in order, and `words` are the
-/// [words](words_of) of the lines. The result is empty if nothing says why.
-pub fn in_conversation(messages: &[Said<'_>], words: &BTreeSet<String>) -> Vec<Quote> {
+/// that the assistant gave. `messages` are those before the lines were written, in order, and `topic` is what the lines are
+/// about. The result is empty if nothing says why.
+pub fn in_conversation(messages: &[Said<'_>], topic: &Topic) -> Vec<Quote> {
     let requests = (0..messages.len()).rev().filter(|place| messages[*place].role == Role::User);
     let mut quotes: Vec<Quote> = Vec::new();
+    let mut later = None;
     for request in requests.take(REQUESTS) {
+        let is_accepted = quotes.first().is_some_and(|quote| quote.part == Part::Accepted);
+        if later.replace(request).is_some_and(|later| is_accepted && is_closed(messages, later)) {
+            break;
+        }
         let text = messages[request].text;
         let is_reply = accepts(text) || confirms(text);
         let says = |text: &str| stems(text).len();
-        let is_about = |text: &str| shared(text, words) > 0;
+        let is_about = |text: &str| shared(text, topic) > 0;
         let says_little = |text: &str| says(text) < FEW_STEMS_ALONE && !is_about(text);
-        let own = asked(text, words);
+        let own = asked(text, topic);
         let is_bare = own.as_ref().is_none_or(|(_, text)| says(text) < FEW_STEMS_ALONE);
-        let is_first = quotes.first().is_none_or(|quote| quote.part != Part::Accepted);
         let is_yes = is_bare && accepts(text);
-        let proposed = (is_reply && is_first).then(|| proposal(messages, request, words, is_yes)).flatten();
+        let proposed = match own {
+            _ if is_accepted => None,
+            None if asks_for_plan(text) => plan(messages, request, topic),
+            _ if is_reply => proposal(messages, request, topic, is_yes),
+            _ => None,
+        };
         if let Some(proposed) = proposed {
             quotes.retain(|kept| !says_little(&kept.text));
             let own = own.filter(|_| !is_bare);
@@ -163,28 +186,32 @@ pub fn in_conversation(messages: &[Said<'_>], words: &BTreeSet<String>) -> Vec<Q
             break;
         }
     }
-    begun(messages, words, &mut quotes);
+    begun(messages, topic, &mut quotes);
     // A request such as "implement the plan" says nothing, but the assistant often says which part of it comes next.
-    let is_vague = quotes.iter().all(|quote| shared(&quote.text, words) == 0);
-    quotes.extend(decided(messages, words, is_vague));
+    let is_vague = quotes.iter().all(|quote| shared(&quote.text, topic) == 0);
+    quotes.extend(decided(messages, topic, is_vague));
     quotes
 }
 
 /// Puts the request with which a longer talk began before `quotes`, if the last request alone doesn't say what is wanted
 /// and nothing was changed in between.
-fn begun(messages: &[Said<'_>], words: &BTreeSet<String>, quotes: &mut Vec<Quote>) {
+fn begun(messages: &[Said<'_>], topic: &Topic, quotes: &mut Vec<Quote>) {
     let asked = |quote: &&Quote| quote.part == Part::Asked;
     let Some(last) = quotes.iter().rev().find(asked) else { return };
-    if last.text.ends_with(QUESTION_MARKS) || refers_back(&last.text) || shared(&last.text, words) == 0 {
+    if last.text.ends_with(QUESTION_MARKS) || refers_back(&last.text) || shared(&last.text, topic) == 0 {
         let (mut place, mut first) = (last.message, None);
         for _ in 0..OPEN_REQUESTS {
             let before = messages[..place].iter().rposition(|said| said.role == Role::User);
             let Some(before) = before.filter(|_| is_open(messages, place)) else { break };
             place = before;
-            first = requests::asked(messages[place].text, words).map(|said| (place, said)).or(first);
+            first = requests::asked(messages[place].text, topic).map(|said| (place, said)).or(first);
         }
         let Some((place, (range, text))) = first else { return };
-        if stems(&text).len() >= FEW_STEMS_ALONE && quotes.iter().all(|quote| quote.message != place) {
+        // A talk may have begun about something else.
+        let is_beginning = !messages[..place].iter().any(|said| said.role == Role::User);
+        let is_about = is_beginning || shared(&text, topic) > 0;
+        let is_known = quotes.iter().any(|quote| quote.message == place);
+        if is_about && !is_known && stems(&text).len() >= FEW_STEMS_ALONE {
             let last = last.message;
             let is_passing = |text: &str| text.ends_with(QUESTION_MARKS) && stems(text).len() < ENOUGH_STEMS;
             quotes.retain(|quote| {
@@ -195,19 +222,20 @@ fn begun(messages: &[Said<'_>], words: &BTreeSet<String>, quotes: &mut Vec<Quote
     }
 }
 
-/// Returns how many of the [words](words_of) of some lines a sentence has.
-pub fn shared(sentence: &str, words: &BTreeSet<String>) -> usize {
-    words_of(&[sentence]).intersection(words).count()
+/// Returns how many words about some lines a sentence has. The name of their file counts as [`NAMED`] words.
+pub fn shared(sentence: &str, topic: &Topic) -> usize {
+    let is_named = topic.files.iter().any(|name| files::names_it(sentence, name));
+    words_of(&[sentence]).intersection(&topic.words).count() + if is_named { NAMED } else { 0 }
 }
 
-/// Returns the sentence of a commit's message that says why, after the subject. An item of a list must be about lines
-/// with the [words](words_of) `words`, because a commit often lists what it does elsewhere. Words of the subject are
-/// about all of the commit, so they don't count.
-pub fn in_commit(message: &str, words: &BTreeSet<String>) -> Option<Sentence> {
+/// Returns the sentence of a commit's message that says why, after the subject. An item of a list must be about the lines,
+/// because a commit often lists what it does elsewhere. Words of the subject are about all of the commit, so they don't
+/// count.
+pub fn in_commit(message: &str, topic: &Topic) -> Option<Sentence> {
     let (subject, body) = message.split_once('\n')?;
     let start = subject.len() + 1;
-    let words = words - &words_of(&[subject]);
-    let is_about = |sentence: &Sentence| !sentence.is_item || shared(&sentence.text, &words) > 1;
+    let topic = Topic { words: &topic.words - &words_of(&[subject]), files: topic.files.clone() };
+    let is_about = |sentence: &Sentence| !sentence.is_item || shared(&sentence.text, &topic) > 1;
     let mut said = quotable(body).into_iter().filter(|said| gives_reason(said) && is_prose(&said.text));
     let found = said.find(is_about)?;
     Some(Sentence { range: start + found.range.start..start + found.range.end, ..found })

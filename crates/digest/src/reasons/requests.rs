@@ -1,10 +1,9 @@
 //! Quotes what a request of the user says about the lines.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::{LONGEST_REQUEST, connects, shared};
+use super::{LONGEST_REQUEST, Topic, connects, shared};
 use crate::statements::own_words::{is_prose, own_words};
 use crate::statements::stems;
 use tiro_text::blocks::{Form, Sentence, blocks, is_boilerplate};
@@ -26,7 +25,7 @@ const LONGEST_SENTENCE: usize = 500;
 const GAP: usize = 16;
 
 /// Returns what a request says about the lines: the sentence about them with those around it, or its beginning.
-pub(super) fn asked(request: &str, words: &BTreeSet<String>) -> Option<(Range<usize>, String)> {
+pub(super) fn asked(request: &str, topic: &Topic) -> Option<(Range<usize>, String)> {
     let own = own_words(request).into_iter().map(|own| as_written(request, own));
     let mut own: Vec<Sentence> = own.collect();
     let is_list = own.iter().filter(|sentence| sentence.is_item).count() >= ITEMS;
@@ -34,9 +33,9 @@ pub(super) fn asked(request: &str, words: &BTreeSet<String>) -> Option<(Range<us
         own.iter().map(|sentence| sentence.text.chars().count() + 1).sum::<usize>() > LONGEST_REQUEST;
     if is_list && is_long {
         // A list asks for different things, so each sentence must be about the lines.
-        own.retain(|sentence| shared(&sentence.text, words) > usize::from(sentence.is_item));
+        own.retain(|sentence| shared(&sentence.text, topic) > usize::from(sentence.is_item));
     }
-    match best(&own, words) {
+    match best(&own, topic) {
         Some(best) => Some(around(&own, best)),
         None => beginning(request, is_list).or_else(|| command(request)),
     }
@@ -90,12 +89,12 @@ fn says_something(sentence: &Sentence) -> bool {
 }
 
 /// Returns the place of the sentence that is about the lines, or else of the one that says most.
-fn best(said: &[Sentence], words: &BTreeSet<String>) -> Option<usize> {
+fn best(said: &[Sentence], topic: &Topic) -> Option<usize> {
     let rated = said.iter().enumerate().filter(|(_, sentence)| says_something(sentence));
     let rated = rated.filter_map(|(place, sentence)| {
         let says = stems(&sentence.text).len().min(12);
         (says >= FEW_STEMS).then_some((
-            shared(&sentence.text, words),
+            shared(&sentence.text, topic),
             connects(&sentence.text),
             says,
             Reverse(place),

@@ -3,10 +3,14 @@ use super::*;
 const USER: Role = Role::User;
 const ASSISTANT: Role = Role::Assistant;
 
+fn about(lines: &[&str]) -> Topic {
+    Topic { words: words_of(lines), files: vec!["pumps/valve.rs".into()] }
+}
+
 fn found(messages: &[(Role, &str)], lines: &str) -> Vec<(Part, usize, String)> {
     let messages: Vec<Said<'_>> =
-        messages.iter().map(|(role, text)| Said { role: *role, text, is_after_change: true }).collect();
-    let quotes = in_conversation(&messages, &words_of(&[lines]));
+        messages.iter().map(|(role, text)| Said { role: *role, text, is_after_change: None }).collect();
+    let quotes = in_conversation(&messages, &about(&[lines]));
     quotes.into_iter().map(|quote| (quote.part, quote.message, quote.text)).collect()
 }
 
@@ -180,7 +184,7 @@ fn an_error_of_a_log_is_not_quoted_as_the_users_words() {
 
 #[test]
 fn a_commit_says_why_only_after_its_subject_and_with_a_reason() {
-    let words = words_of(&["fn retry_delay()"]);
+    let words = about(&["fn retry_delay()"]);
     let why = |message: &str| in_commit(message, &words).map(|sentence| sentence.text);
     assert_eq!(why("Retry longer because of 429"), None);
     assert_eq!(why("Retry longer\n\nAdds a delay.\n\nSigned-off-by: A"), None);
@@ -210,16 +214,47 @@ fn a_talk_about_a_plan_is_quoted_with_its_first_request() {
         (ASSISTANT, "In the shared folder."),
         (USER, "they are about our business, would another folder be better for them?"),
     ];
-    let said = messages.iter().map(|(role, text)| Said { role: *role, text, is_after_change: false });
-    let quotes = in_conversation(&said.collect::<Vec<_>>(), &words_of(&["<DocumentPanel />"]));
+    let said = messages.iter().map(|(role, text)| Said { role: *role, text, is_after_change: Some(false) });
+    let quotes = in_conversation(&said.collect::<Vec<_>>(), &about(&["<DocumentPanel />"]));
     let places: Vec<usize> = quotes.iter().map(|quote| quote.message).collect();
     assert_eq!(places, [0, 4], "{quotes:?}");
     assert_eq!(found(&[(USER, "Implement phase 12")], "upload()")[0].2, "Implement phase 12");
 }
 
 #[test]
+fn a_plan_that_is_carried_out_is_quoted_with_its_item_about_the_lines() {
+    let steps =
+        "1. Measure the pressure in each of the tanks\n2. Close `pumps/valve.rs` before the tank is full\n\n";
+    let plan = format!(
+        "# Safer tanks\n\nThe tanks must not overflow.\n\n{steps}{}",
+        "More is said here. ".repeat(40)
+    );
+    let messages = [
+        (USER, "Paint all the tanks blue before the winter comes."),
+        (ASSISTANT, "Done."),
+        (USER, "How do we keep the tanks from running over in the night?"),
+        (ASSISTANT, plan.as_str()),
+        (
+            USER,
+            "Implement the plan as specified, it is attached for your reference. Do NOT edit the plan file itself.",
+        ),
+        (ASSISTANT, "I begin."),
+    ];
+    let said = messages.iter().enumerate().map(|(place, (role, text))| Said {
+        role: *role,
+        text,
+        is_after_change: Some(place == 1),
+    });
+    let quotes = in_conversation(&said.collect::<Vec<_>>(), &about(&["fn shut() {}"]));
+    let texts: Vec<_> = quotes.iter().map(|quote| (quote.part, quote.text.as_str())).collect();
+    let accepted =
+        "Safer tanks · The tanks must not overflow. … Close pumps/valve.rs before the tank is full";
+    assert_eq!(texts, [(Part::Accepted, accepted)]);
+}
+
+#[test]
 fn a_request_is_open_until_something_changes() {
-    let texts = |changes: &[usize]| -> Vec<String> {
+    let texts = |changes: Option<&[usize]>| -> Vec<String> {
         let messages = [
             (USER, "Write a mail to the guests about parking, and ask me what you need to know."),
             (ASSISTANT, "I look at the web page."),
@@ -228,15 +263,15 @@ fn a_request_is_open_until_something_changes() {
         let said = messages.iter().enumerate().map(|(place, (role, text))| Said {
             role: *role,
             text,
-            is_after_change: changes.contains(&place),
+            is_after_change: changes.map(|changes| changes.contains(&place)),
         });
-        let quotes = in_conversation(&said.collect::<Vec<_>>(), &words_of(&["park in the village"]));
+        let quotes = in_conversation(&said.collect::<Vec<_>>(), &about(&["park in the village"]));
         quotes.into_iter().map(|quote| quote.text).collect()
     };
-    for changes in [&[][..], &[0]] {
+    for changes in [Some(&[][..]), Some(&[0])] {
         assert_eq!(texts(changes).len(), 2, "{changes:?}");
     }
-    for changes in [&[1][..], &[2]] {
+    for changes in [None, Some(&[1][..]), Some(&[2])] {
         assert_eq!(texts(changes).len(), 1, "{changes:?}");
     }
 }

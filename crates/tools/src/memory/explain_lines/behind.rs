@@ -13,13 +13,13 @@ use tiro_base::filter::Filter;
 use tiro_base::memory::{Kind, Memory, MemoryKey, Millis, Role};
 use tiro_base::scope::SessionId;
 use tiro_base::times::minute;
-use tiro_digest::reasons::{self, Part, Quote, Said};
+use tiro_digest::reasons::{self, Part, Quote, Said, Topic, files};
 use tiro_digest::statements::own_words::{is_prose, own_words};
 use tiro_embed::Encoders;
 use tiro_host::project::OpenProject;
 use tiro_recall::retrieve::rank::{Weights, is_near};
 use tiro_recall::retrieve::{self, query};
-use tiro_store::{ReplacementQuery, WriteRow};
+use tiro_store::{ReplacementQuery, SessionKey, WriteRow};
 
 /// How many changes of a file are compared with the lines. Arbitrary: a file that was changed more often has a year of
 /// work in it.
@@ -94,14 +94,14 @@ pub async fn with_writers(project: &OpenProject, mut groups: Vec<Group>, now: Mi
 pub async fn explain(project: &OpenProject, group: &Group) -> Result<Explained> {
     let (store, scope) = (project.store.as_ref(), &project.scope);
     let mut explained = Explained::of(group);
-    let words = words(group);
+    let topic = topic(group);
     let (conversation, quotes) = match &group.writer {
         Some(writer) => {
             let conversation = before(project, writer.memory).await?;
-            let quotes = conversation.quotes(&words);
+            let quotes = conversation.quotes(&topic);
             (conversation, quotes)
         }
-        None => likely(project, group, &words, &mut explained).await?,
+        None => likely(project, group, &topic, &mut explained).await?,
     };
     let keys = quotes.iter().map(|quote| conversation.messages[quote.message].key).collect();
     let replaced =
@@ -121,7 +121,7 @@ pub async fn explain(project: &OpenProject, group: &Group) -> Result<Explained> 
             superseded: by.map(|by| by.by.to_string()),
         });
     }
-    let reason = group.commit.as_ref().and_then(|commit| reasons::in_commit(&commit.message, &words));
+    let reason = group.commit.as_ref().and_then(|commit| reasons::in_commit(&commit.message, &topic));
     if let (Some(sentence), Some(commit)) = (reason, &group.commit) {
         explained.reasons.push(Reason {
             part: "committed",
@@ -216,9 +216,9 @@ struct Conversation {
 }
 
 impl Conversation {
-    /// Returns the sentences that say why lines with these words were written.
-    fn quotes(&self, words: &BTreeSet<String>) -> Vec<Quote> {
-        reasons::in_conversation(&self.said(), words)
+    /// Returns the sentences that say why lines about this topic were written.
+    fn quotes(&self, topic: &Topic) -> Vec<Quote> {
+        reasons::in_conversation(&self.said(), topic)
     }
 
     fn said(&self) -> Vec<Said<'_>> {
@@ -227,8 +227,8 @@ impl Conversation {
         let said = |(memory, before)| -> Said<'_> {
             let memory: &Memory = memory;
             let until = memory.ordinal.unwrap_or(before);
-            let is_after_change =
-                self.changes.is_empty() || self.changes.range(before..until).next().is_some();
+            let is_known = !self.changes.is_empty();
+            let is_after_change = is_known.then(|| self.changes.range(before..until).next().is_some());
             Said { role: memory.role.unwrap_or(Role::Assistant), text: &memory.text, is_after_change }
         };
         self.messages.iter().zip(before).map(said).collect()
@@ -252,13 +252,14 @@ async fn before(project: &OpenProject, call: MemoryKey) -> Result<Conversation> 
 async fn likely(
     project: &OpenProject,
     group: &Group,
-    words: &BTreeSet<String>,
+    topic: &Topic,
     explained: &mut Explained,
 ) -> Result<(Conversation, Vec<Quote>)> {
-    let found = requests(project, &group.changes, words).await?;
+    let found = requests(project, &group.changes, topic).await?;
     let is_only = found.len() == 1;
     let best = found.into_iter().rev().max_by_key(|(shared, ..)| *shared);
-    if let Some((_, conversation, quotes)) = best.filter(|(shared, ..)| is_only || *shared > 1) {
+    if let Some((_, of, conversation, quotes)) = best.filter(|(shared, ..)| is_only || *shared > 1) {
+        explained.link = page::changed(group, of);
         return Ok((conversation, quotes));
     }
     // Requests that only share words with the lines were mostly wrong, so none is quoted.
@@ -271,7 +272,7 @@ async fn likely(
     };
     if let Some(at) = making::announced(project, &session, group).await? {
         let conversation = conversation(project, session.clone(), at).await?;
-        let quotes = conversation.quotes(words);
+        let quotes = conversation.quotes(topic);
         if quotes.iter().any(|quote| quote.part != Part::Decided) {
             explained.link = page::made(group);
             return Ok((conversation, quotes));
@@ -280,24 +281,24 @@ async fn likely(
     Ok((led_to(project, session, commit.time).await?, Vec::new()))
 }
 
-/// Returns the requests for which `changes` were made, each once: how many words it shares with the lines, its
+/// Returns the requests for which `changes` were made, each once: how many words it shares with the lines, its session and
 /// conversation, and what it says about the lines.
 async fn requests(
     project: &OpenProject,
     changes: &[Writer],
-    words: &BTreeSet<String>,
-) -> Result<Vec<(usize, Conversation, Vec<Quote>)>> {
-    let mut found: Vec<(usize, Conversation, Vec<Quote>)> = Vec::new();
+    topic: &Topic,
+) -> Result<Vec<(usize, SessionKey, Conversation, Vec<Quote>)>> {
+    let mut found = Vec::new();
     let mut keys: HashSet<MemoryKey> = HashSet::new();
     for change in changes {
         let conversation = before(project, change.memory).await?;
-        let quotes = conversation.quotes(words);
+        let quotes = conversation.quotes(topic);
         // The last one is what was asked right before the change.
         let Some(last) = quotes.iter().rfind(|quote| quote.part != Part::Decided) else { continue };
         let key = conversation.messages[last.message].key;
         if keys.insert(key) {
-            let shared = quotes.iter().map(|quote| reasons::shared(&quote.text, words)).max().unwrap_or(0);
-            found.push((shared, conversation, quotes));
+            let shared = quotes.iter().map(|quote| reasons::shared(&quote.text, topic)).max().unwrap_or(0);
+            found.push((shared, change.session, conversation, quotes));
         }
     }
     Ok(found)
@@ -331,8 +332,8 @@ async fn conversation(project: &OpenProject, session: SessionId, ordinal: i64) -
     Ok(Conversation { session: Some(session), title: about.and_then(|about| about.title), messages, changes })
 }
 
-/// Returns the words by which a sentence is known to be about the lines of `group`.
-fn words(group: &Group) -> BTreeSet<String> {
+/// Returns what the lines of `group` are about.
+fn topic(group: &Group) -> Topic {
     let subject = group.commit.as_ref().and_then(|commit| commit.message.lines().next()).unwrap_or_default();
     // The names of the file and of its folder. Its extension is a word of too many sentences.
     let name = |path: &str| path.rsplit('/').take(2).collect::<Vec<_>>().join(" ");
@@ -345,7 +346,8 @@ fn words(group: &Group) -> BTreeSet<String> {
     let texts = |texts: &[String]| reasons::words_of(&texts.iter().map(String::as_str).collect::<Vec<_>>());
     let lines: Vec<&str> = group.lines.iter().map(|line| line.text.as_str()).chain([subject]).collect();
     let names = &texts(&names) - &texts(&extensions);
-    &names | &reasons::words_of(&lines)
+    let files = group.paths.iter().filter_map(|path| files::name(path)).map(str::to_owned).collect();
+    Topic { words: &names | &reasons::words_of(&lines), files }
 }
 
 fn name_of(part: Part) -> &'static str {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 
 use tiro_base::memory::{MemoryKey, Millis};
+use tiro_capture::import::evidence::MOST_LINES;
 use tiro_capture::tuning::{HORIZON, MANY_WRITERS};
 use tiro_intake::{LineOrigin, LineOrigins, OriginCommit};
 use tiro_store::{SessionKey, WriteRow};
@@ -12,6 +13,12 @@ use tiro_store::{SessionKey, WriteRow};
 /// How many tool calls are looked for that wrote lines of one commit. Arbitrary: the lines of further calls have no
 /// known writer.
 const MOST_WRITERS: usize = 12;
+
+/// How many calls are looked at that may have written lines although no recorded line of theirs is equal. Arbitrary.
+const MOST_CHANGES: usize = 24;
+
+/// The numbers of lines of a change of which only a sample is recorded: that of an earlier version, and that of this one.
+const SAMPLES: [usize; 2] = [64, MOST_LINES];
 
 /// The least confidence of a sure link. Set by hand: the links by printed ids, and by most of the lines, are surer.
 const SURE: f64 = 0.9;
@@ -65,9 +72,9 @@ pub struct Group {
     pub memory: Option<MemoryKey>,
     /// The sessions that led to the commit, each with its confidence, the likeliest first.
     pub links: Vec<(SessionKey, f64)>,
-    /// The calls of the likeliest session that changed the file in the month before, the latest first.
+    /// The calls that [may have written](Group::find_changes) the lines in the month before, the latest first.
     pub changes: Vec<Writer>,
-    /// Whether no line of these changes is recorded.
+    /// Whether not all lines of these changes are recorded.
     pub is_guessed: bool,
     /// The tool call that wrote the lines.
     pub writer: Option<Writer>,
@@ -153,14 +160,22 @@ impl Group {
         self.divided(&writers)
     }
 
-    /// Finds the calls of linked sessions that changed the file, and whether the likeliest session changed the file.
+    /// Finds the calls that may have written the lines although no recorded line of a call is equal to one of them: those
+    /// of linked sessions of which not all lines are known, or else those of the likeliest session, if it is surely linked.
     pub fn find_changes(&mut self, rows: &[WriteRow], until: Millis) {
+        let is_near =
+            |row: &&WriteRow| self.paths.contains(&row.path) && (until - HORIZON..=until).contains(&row.time);
+        let linked: Vec<&WriteRow> =
+            rows.iter().filter(|row| self.is_linked(row.session)).filter(is_near).collect();
+        let is_partly_known = |row: &WriteRow| row.lines.is_empty() || SAMPLES.contains(&row.lines.len());
         let sure = self.links.first().filter(|_| self.has_sure_link()).map(|(session, _)| *session);
-        let is_its = |row: &&WriteRow| Some(row.session) == sure && self.paths.contains(&row.path);
-        let rows = rows.iter().filter(is_its).filter(|row| (until - HORIZON..=until).contains(&row.time));
-        let changes: Vec<&WriteRow> = rows.take(MOST_WRITERS).collect();
-        self.is_guessed = changes.iter().all(|row| row.lines.is_empty());
-        self.changes = changes.into_iter().map(Writer::of).collect();
+        self.is_guessed = linked.iter().any(|row| is_partly_known(row));
+        let is_candidate = |row: &&WriteRow| match self.is_guessed {
+            true => is_partly_known(row),
+            false => Some(row.session) == sure,
+        };
+        let changes = linked.into_iter().filter(is_candidate);
+        self.changes = changes.take(MOST_CHANGES).map(Writer::of).collect();
     }
 
     /// Returns whether the lines may be copied from another file of a session that surely led to the commit: no recorded

@@ -5,13 +5,11 @@ use super::groups::Group;
 use tiro_base::error::Result;
 use tiro_base::memory::{Memory, Role};
 use tiro_base::scope::SessionId;
+use tiro_digest::reasons::files::{SHORT_NAME, name, names_it};
 use tiro_host::project::OpenProject;
 
 /// How many entries of a session are read for the first one that names a file. Arbitrary: longer sessions are rare.
 const MOST_MESSAGES: usize = 4_000;
-
-/// A name of a file of fewer bytes than this, such as `index.ts`, is known only with its folder. Arbitrary.
-const SHORT_NAME: usize = 14;
 
 /// Words with which an assistant says that it makes something, in the languages of most conversations.
 const MAKES: [&str; 20] = [
@@ -70,17 +68,6 @@ pub async fn announced(project: &OpenProject, session: &SessionId, group: &Group
     Ok(messages[at].ordinal.filter(|_| is_made))
 }
 
-/// Returns the end of a path by which a text names the file: its name, or for a short name also that of the folder. Returns
-/// `None` for a short name without a folder.
-fn name(path: &str) -> Option<&str> {
-    let mut slashes = path.rmatch_indices('/').map(|(at, _)| at + 1);
-    let file = slashes.next();
-    if path.len() - file.unwrap_or(0) >= SHORT_NAME {
-        return Some(&path[file.unwrap_or(0)..]);
-    }
-    file.map(|_| &path[slashes.next().unwrap_or(0)..])
-}
-
 /// Returns the command of a call.
 fn command(call: &str) -> &str {
     call.split("```").nth(1).unwrap_or_default()
@@ -94,15 +81,6 @@ fn numbered(path: &str) -> Option<&str> {
     (name.len() >= SHORT_NAME && !file.starts_with(['_', '-'])).then_some(name)
 }
 
-/// Returns whether a text has such a [`name`], but not as a part of a longer one.
-fn names_it(text: &str, name: &str) -> bool {
-    let goes_on = |c: char| c.is_alphanumeric() || "_-".contains(c);
-    text.match_indices(name).any(|(at, _)| {
-        let (before, after) = (&text[..at], &text[at + name.len()..]);
-        !before.ends_with(goes_on) && !before.ends_with('.') && !after.starts_with(goes_on)
-    })
-}
-
 /// Returns whether a text says that something is made.
 fn makes(text: &str) -> bool {
     let lower = text.to_lowercase();
@@ -114,12 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_named_by_its_name_or_with_its_folder() {
-        let path = "src/api/chat/route.ts";
-        assert_eq!((name(path), name("a.rs")), (Some("chat/route.ts"), None));
-        assert_eq!(name("src/pump_controller.rs"), Some("pump_controller.rs"));
-        let text = "I write `src/pump_controller.rs`, not my_pump_controller.rs";
-        assert!(names_it(text, "pump_controller.rs") && !names_it(&text[32..], "pump_controller.rs"));
+    fn what_makes_a_file_is_known_by_its_words_or_its_name() {
         assert!(makes("Let me create it") && !makes("I read it"));
         assert_eq!(numbered("db/20260714070041_RegisterAmendment.Designer.cs"), Some("RegisterAmendment"));
         assert_eq!((numbered("db/_register_amendment.rb"), numbered("db/0001_init.sql")), (None, None));

@@ -15,6 +15,7 @@ use tiro_base::humanize::counted;
 use tiro_base::times::minute;
 use tiro_host::caller::Form;
 use tiro_intake::LineOrigin;
+use tiro_store::SessionKey;
 
 /// How many runs of lines of one group are named. Arbitrary: about half a line of text.
 const MOST_RUNS: usize = 8;
@@ -274,24 +275,29 @@ fn link(group: &Group) -> String {
             }
         }
         (None, Some(_)) if !group.has_sure_link() => "no session is surely linked to the commit".to_owned(),
-        (None, Some((_, confidence))) => {
-            let sure = percent(*confidence);
-            if group.changes.is_empty() {
-                return format!(
-                    "it led to the commit ({sure}), but no recorded change of it is in this file"
-                );
-            }
-            let changed = if group.is_guessed { "seems to have changed" } else { "changed" };
-            format!(
-                "it {changed} the file, and led to the commit ({sure}), but no recorded change has exactly these lines"
-            )
-        }
+        (None, Some((session, confidence))) => match group.changes.is_empty() {
+            true => format!(
+                "it led to the commit ({}), but no recorded change of it is in this file",
+                percent(*confidence)
+            ),
+            false => changed(group, *session),
+        },
         (None, None) if is_committed && group.memory.is_none() => {
             "the commit is not in the memory; `tiro import git` imports it".to_owned()
         }
         (None, None) if is_committed => "no session is linked to the commit".to_owned(),
         (None, None) => "no recorded session wrote them".to_owned(),
     }
+}
+
+/// Returns how `session` is linked to the lines of a group if no recorded change of it has exactly these lines.
+pub fn changed(group: &Group, session: SessionKey) -> String {
+    let linked = group.links.iter().find(|(linked, _)| *linked == session);
+    let sure = percent(linked.map_or(0.0, |(_, confidence)| *confidence));
+    let changed = if group.is_guessed { "seems to have changed" } else { "changed" };
+    format!(
+        "it {changed} the file, and led to the commit ({sure}), but no recorded change has exactly these lines"
+    )
 }
 
 /// Returns how a session is linked to the lines of a group if it made the file without a recorded change.

@@ -1,0 +1,38 @@
+//! Tells whether a text names a file.
+
+/// A name of a file of fewer bytes than this, such as `index.ts`, is known only with its folder. Arbitrary.
+pub const SHORT_NAME: usize = 14;
+
+/// Returns the end of a path by which a text names the file: its name, or for a short name also that of the folder. Returns
+/// `None` for a short name without a folder.
+pub fn name(path: &str) -> Option<&str> {
+    let mut slashes = path.rmatch_indices('/').map(|(at, _)| at + 1);
+    let file = slashes.next();
+    if path.len() - file.unwrap_or(0) >= SHORT_NAME {
+        return Some(&path[file.unwrap_or(0)..]);
+    }
+    file.map(|_| &path[slashes.next().unwrap_or(0)..])
+}
+
+/// Returns whether a text has such a [`name`], but not as a part of a longer one.
+pub fn names_it(text: &str, name: &str) -> bool {
+    let goes_on = |c: char| c.is_alphanumeric() || "_-".contains(c);
+    text.match_indices(name).any(|(at, _)| {
+        let (before, after) = (&text[..at], &text[at + name.len()..]);
+        !before.ends_with(goes_on) && !before.ends_with('.') && !after.starts_with(goes_on)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_named_by_its_name_or_with_its_folder() {
+        let path = "src/api/chat/route.ts";
+        assert_eq!((name(path), name("a.rs")), (Some("chat/route.ts"), None));
+        assert_eq!(name("src/pump_controller.rs"), Some("pump_controller.rs"));
+        let text = "I write `src/pump_controller.rs`, not my_pump_controller.rs";
+        assert!(names_it(text, "pump_controller.rs") && !names_it(&text[32..], "pump_controller.rs"));
+    }
+}
