@@ -55,8 +55,27 @@ const REFERENCES: [(&str, &str); 8] = [
 const PATHS: [&str; 3] = ["file_path", "filePath", "path"];
 const NEW: [&str; 3] = ["textEditContent", "content", "newString"];
 
-/// What the tool answers about a file that it changed.
-const UPDATED: (&str, [&str; 3]) = ("The file ", [" has been updated", " has been created", " was written"]);
+/// What the tool answers about a file that it changed: the words before the path, and those after it. In exports of Claude
+/// Code of old versions, only the answer names the file.
+const UPDATED: [(&str, &str); 5] = [
+    ("The file ", " has been updated"),
+    ("The file ", " has been created"),
+    ("The file ", " was written"),
+    ("File created successfully at: ", ""),
+    ("Applied ", ":"),
+];
+
+/// The words before the path of a file that several edits changed at once.
+const EDITS_TO: &str = " to ";
+
+/// The words before the answer of a tool, after the text of a new file.
+const ANSWER: &str = "\nResult:\n";
+
+/// The words before the numbered lines around an edit.
+const NUMBERED: &str = "cat -n";
+
+/// How many of these lines before and after an edit were there before.
+const AROUND: usize = 4;
 
 /// Returns the files that an edit changed. `call` is the text of the call's block. If a call in JSON
 /// has a text without the path of its file, the path is empty.
@@ -105,7 +124,7 @@ pub(super) fn written(call: &str) -> Vec<WrittenFile> {
         }
     }
     if files.is_empty() {
-        files.extend(updated(call).map(|path| (path.to_owned(), BTreeSet::new())));
+        files.extend(updated(call).map(|path| (path.to_owned(), answered(call))));
     }
     if files.is_empty() {
         files.extend(in_json(call));
@@ -119,7 +138,7 @@ pub(super) fn written(call: &str) -> Vec<WrittenFile> {
 
 /// Returns the hashes of a line of an edit. The file may have a character reference itself, which only some versions
 /// escaped once more.
-fn hashes(is_new: bool, line: &str) -> impl Iterator<Item = u32> {
+fn hashes(is_new: bool, line: &str) -> impl Iterator<Item = u32> + use<> {
     let lines = [Some(line.to_owned()), unescaped(line)].into_iter().flatten();
     lines.filter_map(move |line| line_hash(is_new, &line))
 }
@@ -164,12 +183,35 @@ fn named(line: &str) -> Option<&str> {
     })
 }
 
+/// Returns the path that the answer of a tool names.
 fn updated(call: &str) -> Option<&str> {
-    let (words, ends) = UPDATED;
-    let (_, rest) = call.split_once(words)?;
-    let line = rest.lines().next()?;
-    let path = ends.iter().find_map(|end| line.split_once(end)).map(|(path, _)| path.trim());
-    path.filter(|path| path.len() < LONGEST_PATH)
+    let answer = call.rsplit_once(ANSWER).map_or(call, |(_, answer)| answer);
+    answer.lines().find_map(|line| {
+        UPDATED.iter().find_map(|(words, end)| {
+            let rest = line.strip_prefix(words)?;
+            let (path, _) = if end.is_empty() { (rest, "") } else { rest.split_once(end)? };
+            let path = if *words == "Applied " { path.split_once(EDITS_TO)?.1 } else { path };
+            Some(path.trim()).filter(|path| !path.is_empty() && path.len() < LONGEST_PATH)
+        })
+    })
+}
+
+/// Returns the lines of a new file, which stand before the answer of the tool, or the lines of an edit among the numbered
+/// lines of the answer. These may have some that were there before.
+fn answered(call: &str) -> BTreeSet<u32> {
+    let Some((asked, answer)) = call.rsplit_once(ANSWER) else { return BTreeSet::new() };
+    if answer.contains(NUMBERED) {
+        let text = |line| -> Option<&str> {
+            let (number, text) = str::split_once(line, '→')?;
+            number.trim().bytes().all(|byte| byte.is_ascii_digit()).then_some(text)
+        };
+        let lines: Vec<&str> = answer.lines().filter_map(text).collect();
+        let edited = lines.get(AROUND..lines.len().saturating_sub(AROUND)).unwrap_or_default();
+        return edited.iter().flat_map(|line| hashes(true, line)).collect();
+    }
+    let fenced = asked.split_once("\n```").and_then(|(_, block)| block.rsplit_once("\n```"));
+    let text = fenced.map(|(text, _)| text).unwrap_or_default();
+    text.lines().skip(1).flat_map(|line| hashes(true, &line.replace("\\```", "```"))).collect()
 }
 
 /// The paths of the files in the repository, by the paths that exports name. An export has the paths of the machine on
@@ -279,6 +321,21 @@ mod tests {
         ];
         assert_eq!(written(escaped)[0].lines, hashes(&lines.map(|line| (true, line))));
         assert_eq!(written("nothing\n```diff\n+ unnamed_line\n```"), []);
+        let made = "\n```ts\nlet a_line = 1;\n\\```\n```\n\nResult:\n\n```\nFile created successfully at: /w/d.ts\n```\n";
+        let lines = hashes(&[(true, "let a_line = 1;"), (true, "```")]);
+        assert_eq!(written(made), [WrittenFile { path: "/w/d.ts".into(), lines }]);
+        let around = |from: usize| -> String {
+            (from..from + 4).map(|at| format!("  {at}→was_there_{at}\n")).collect()
+        };
+        let edited = format!(
+            "\nResult:\n\n```\nThe file /w/e.ts has been updated. Here's the result of running `cat -n` on it:\n{}  5→a_new_line\n{}```\n",
+            around(1),
+            around(6)
+        );
+        let lines = hashes(&[(true, "a_new_line")]);
+        assert_eq!(written(&edited), [WrittenFile { path: "/w/e.ts".into(), lines }]);
+        let several = "\nResult:\n\n```\nApplied 2 edits to /w/f.ts:\n1. Replaced \"a\" with \"b\"\n```\n";
+        assert_eq!(written(several), [WrittenFile { path: "/w/f.ts".into(), lines: Vec::new() }]);
         let result =
             r#"{"content": "&#96;&#96;&#96;\nlet other = 1;", "textEditContent": "let paint = \"blue\";\n"}"#;
         let in_json = |asked: &str| {

@@ -68,9 +68,10 @@ impl Step {
     }
 }
 
-/// Returns the name of the tool in a line such as `Tool use: **write**`.
+/// Returns the name of the tool in a line such as `Tool use: **write**`. Some versions write what the call is for, or a path,
+/// after the name.
 fn tool(line: &str) -> Option<&str> {
-    let name = line.trim().strip_prefix(CALL)?.strip_suffix("**")?;
+    let (name, _) = line.trim().strip_prefix(CALL)?.split_once("**")?;
     (!name.is_empty() && name.len() <= LONGEST_TOOL).then_some(name)
 }
 
@@ -102,11 +103,13 @@ pub(super) fn work(call: &str) -> Work {
 }
 
 /// Returns the ids of the commits that a command made. The command is in the first fenced block, and its output in the
-/// second.
+/// second; or it is marked as code, and its output follows a label.
 fn ran(call: &str) -> Option<Vec<String>> {
+    let asked = ["\nResult:\n", "\nError:\n"].iter().find_map(|label| call.split_once(label));
+    let asked = asked.map_or(call, |(asked, _)| asked);
     let commands =
-        call.split("```").nth(1).and_then(|block| block.split_once('\n')).map(|(_, command)| command);
-    commits(commands.or_else(|| call.split('`').nth(1)).unwrap_or_default(), call)
+        asked.split("```").nth(1).and_then(|block| block.split_once('\n')).map(|(_, command)| command);
+    commits(commands.or_else(|| asked.split('`').nth(1)).unwrap_or_default(), call)
 }
 
 /// Returns the steps of an assistant: texts, calls, and the files that were read. A line `---` between two texts is a part
