@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::{LONGEST_REQUEST, Topic, connects, shared};
 use crate::statements::own_words::{is_prose, own_words};
 use crate::statements::stems;
-use tiro_text::blocks::{Form, Sentence, blocks, is_boilerplate};
+use tiro_text::blocks::{Form, Sentence, blocks, first_error, is_boilerplate};
 
 /// A request of fewer stems than this says too little to be quoted alone. Arbitrary.
 const FEW_STEMS: usize = 2;
@@ -37,7 +37,7 @@ pub(super) fn asked(request: &str, topic: &Topic) -> Option<(Range<usize>, Strin
     }
     match best(&own, topic) {
         Some(best) => Some(around(&own, best)),
-        None => beginning(request, is_list).or_else(|| command(request)),
+        None => beginning(request, is_list).or_else(|| command(request)).or_else(|| before_log(request)),
     }
 }
 
@@ -121,9 +121,21 @@ fn command(request: &str) -> Option<(Range<usize>, String)> {
     let mut said = blocks(request).into_iter().filter(|block| block.is_said());
     let block = said.next().filter(|_| said.next().is_none())?;
     let text = block.text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let is_said = text.chars().all(|c| c.is_alphanumeric() || " .,:!?'-".contains(c));
+    let is_said = text.chars().all(|c| c.is_alphanumeric() || " .,:!?'-/".contains(c));
     let is_short = text.split(' ').count() <= WORDS_OF_COMMAND;
-    (is_said && is_short && stems(&text).len() > FEW_STEMS).then_some((block.range, text))
+    (is_said && is_short && stems(&text).len() >= FEW_STEMS).then_some((block.range, text))
+}
+
+/// Returns the first line of a request before a log or other output that was pasted, or else the first error in it.
+fn before_log(request: &str) -> Option<(Range<usize>, String)> {
+    let line = request.lines().find(|line| !line.trim().is_empty())?;
+    if is_boilerplate(line) {
+        return None;
+    }
+    let is_sentence = is_prose(line) && stems(line).len() > FEW_STEMS && line.len() <= LONGEST_SENTENCE;
+    let quoted = if is_sentence { Some(line.trim().to_owned()) } else { first_error(request) }?;
+    let start = request.find(quoted.trim_end_matches([' ', '…'])).unwrap_or(0);
+    Some((start..start + quoted.len().min(request.len() - start), quoted))
 }
 
 /// Returns the beginning of a request that is a list, or one long text without full stops.

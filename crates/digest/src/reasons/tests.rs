@@ -172,6 +172,9 @@ fn an_error_of_a_log_is_not_quoted_as_the_users_words() {
         found(&[(USER, request)], "upload()")[0].2,
         "Please rename upload to send everywhere in the client."
     );
+    let log = "TypeError: fetch failed\n    at upload (src/client.ts:7:9)\n    at main (src/main.ts:3:1)\n";
+    assert_eq!(found(&[(USER, log)], "upload()")[0].2, "TypeError: fetch failed");
+    assert_eq!(found(&[(USER, "/implement S1")], "upload()")[0].2, "/implement S1");
     let request =
         "@src/routes/docs.$.tsx:93 factor this out into the upload components and change useLocation";
     assert_eq!(found(&[(USER, request)], "upload()")[0].2, request);

@@ -3,7 +3,7 @@
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::groups::{self, Group, Writer};
+use super::groups::{self, Group};
 use super::making;
 use super::page::{self, Explained, Other, Reason, escaped};
 use crate::common::beginning_in_bytes;
@@ -38,6 +38,10 @@ const MOST_COPIES: usize = 8;
 /// How many entries of a session are read before the call that wrote the lines. Arbitrary: an agent often makes dozens of
 /// calls after one request.
 const ENTRIES: usize = 250;
+
+/// The extension of documents, and the parts of their paths that say that they are plans.
+const DOCUMENT: &str = ".md";
+const PLANS: [&str; 6] = ["plan", "spec", "design", "todo", "prd", "roadmap"];
 
 /// How many other memories about the lines an answer names.
 const OTHERS: usize = 3;
@@ -97,7 +101,7 @@ pub async fn explain(project: &OpenProject, group: &Group) -> Result<Explained> 
     let topic = topic(group);
     let (conversation, quotes) = match &group.writer {
         Some(writer) => {
-            let conversation = before(project, writer.memory).await?;
+            let conversation = before(project, group, writer.memory).await?;
             let quotes = conversation.quotes(&topic);
             (conversation, quotes)
         }
@@ -236,62 +240,91 @@ impl Conversation {
 }
 
 /// Returns what was said before the tool call `call`.
-async fn before(project: &OpenProject, call: MemoryKey) -> Result<Conversation> {
+async fn before(project: &OpenProject, group: &Group, call: MemoryKey) -> Result<Conversation> {
     let found = project.store.memories(&project.scope, vec![call]).await?.pop();
     let place = found.and_then(|memory| Some((memory.session?, memory.ordinal?)));
     let Some((session, ordinal)) = place else { return Ok(Conversation::default()) };
-    conversation(project, session, ordinal).await
+    conversation(project, group, session, ordinal).await
 }
 
 /// Returns the likeliest session behind the commit of `group`, and what was said about the lines if no call is known that
 /// wrote them.
 ///
-/// If the session changed the file for several requests, only a request about the lines counts. If all of the recorded
-/// lines are others, or none of its changes of the file is recorded, what it said before it made the file counts, which
-/// `explained` then says. Otherwise the session is named, but nothing is quoted.
+/// If the commit made the file, the first change of the file counts, or what the session said before it made the file, which
+/// `explained` then says. If the session changed the file for several requests, only a request about the lines counts, and
+/// only if not all lines of its changes are recorded. Otherwise the session is named, but nothing is quoted.
 async fn likely(
     project: &OpenProject,
     group: &Group,
     topic: &Topic,
     explained: &mut Explained,
 ) -> Result<(Conversation, Vec<Quote>)> {
-    let found = requests(project, &group.changes, topic).await?;
+    // Most lines of a new file were there from the beginning. If its making is not recorded, what the session said before
+    // it comes before later changes.
+    if !group.is_guessed
+        && let Some(made) = made(project, group, topic, explained).await?
+    {
+        return Ok(made);
+    }
+    let found = requests(project, group, topic).await?;
     let is_only = found.len() == 1;
-    let best = found.into_iter().rev().max_by_key(|(shared, ..)| *shared);
-    if let Some((_, of, conversation, quotes)) = best.filter(|(shared, ..)| is_only || *shared > 1) {
+    let best = match group.makes_file() {
+        true => found.into_iter().next(),
+        false => found.into_iter().rev().max_by_key(|(shared, ..)| *shared),
+    };
+    let is_likely = |shared: usize| is_only || group.is_guessed && (group.makes_file() || shared > 1);
+    if let Some((_, of, conversation, quotes)) = best.filter(|(shared, ..)| is_likely(*shared)) {
         explained.link = page::changed(group, of);
         return Ok((conversation, quotes));
     }
     // Requests that only share words with the lines were mostly wrong, so none is quoted.
-    let (Some(commit), Some(memory), true) = (&group.commit, group.memory, group.has_sure_link()) else {
+    let (Some(commit), Some((session, _))) = (&group.commit, behind(project, group).await?) else {
         return Ok((Conversation::default(), Vec::new()));
     };
-    let behind = project.store.sessions_behind(&project.scope, vec![memory]).await?;
-    let Some((session, _)) = behind.into_iter().flatten().next() else {
-        return Ok((Conversation::default(), Vec::new()));
-    };
-    if let Some(at) = making::announced(project, &session, group).await? {
-        let conversation = conversation(project, session.clone(), at).await?;
-        let quotes = conversation.quotes(topic);
-        if quotes.iter().any(|quote| quote.part != Part::Decided) {
-            explained.link = page::made(group);
-            return Ok((conversation, quotes));
-        }
-    }
     Ok((led_to(project, session, commit.time).await?, Vec::new()))
 }
 
-/// Returns the requests for which `changes` were made, each once: how many words it shares with the lines, its session and
+/// Returns what the likeliest session said before it made the file of `group`, if the commit made it.
+async fn made(
+    project: &OpenProject,
+    group: &Group,
+    topic: &Topic,
+    explained: &mut Explained,
+) -> Result<Option<(Conversation, Vec<Quote>)>> {
+    let Some((session, _)) = behind(project, group).await? else { return Ok(None) };
+    let Some(at) = making::announced(project, &session, group).await? else { return Ok(None) };
+    let conversation = conversation(project, group, session, at).await?;
+    let quotes = conversation.quotes(topic);
+    if quotes.iter().all(|quote| quote.part == Part::Decided) {
+        return Ok(None);
+    }
+    explained.link = page::made(group);
+    Ok(Some((conversation, quotes)))
+}
+
+/// Returns the likeliest session behind the commit of `group`, if it is surely linked.
+async fn behind(project: &OpenProject, group: &Group) -> Result<Option<(SessionId, f64)>> {
+    let Some(memory) = group.memory.filter(|_| group.has_sure_link()) else { return Ok(None) };
+    let behind = project.store.sessions_behind(&project.scope, vec![memory]).await?;
+    Ok(behind.into_iter().flatten().next())
+}
+
+fn is_plan(path: &str) -> bool {
+    let lower = path.to_lowercase();
+    lower.ends_with(DOCUMENT) && PLANS.iter().any(|part| lower.contains(part))
+}
+
+/// Returns the requests for which the changes of `group` were made, each once: how many words it shares with the lines, its session and
 /// conversation, and what it says about the lines.
 async fn requests(
     project: &OpenProject,
-    changes: &[Writer],
+    group: &Group,
     topic: &Topic,
 ) -> Result<Vec<(usize, SessionKey, Conversation, Vec<Quote>)>> {
     let mut found = Vec::new();
     let mut keys: HashSet<MemoryKey> = HashSet::new();
-    for change in changes {
-        let conversation = before(project, change.memory).await?;
+    for change in &group.changes {
+        let conversation = before(project, group, change.memory).await?;
         let quotes = conversation.quotes(topic);
         // The last one is what was asked right before the change.
         let Some(last) = quotes.iter().rfind(|quote| quote.part != Part::Decided) else { continue };
@@ -315,13 +348,21 @@ async fn led_to(project: &OpenProject, session: SessionId, time: Millis) -> Resu
     }))
 }
 
-async fn conversation(project: &OpenProject, session: SessionId, ordinal: i64) -> Result<Conversation> {
+/// Returns what `session` said before `ordinal`. While an assistant writes only a plan, a request for code is open.
+async fn conversation(
+    project: &OpenProject,
+    group: &Group,
+    session: SessionId,
+    ordinal: i64,
+) -> Result<Conversation> {
     let (store, scope) = (project.store.as_ref(), &project.scope);
     let mut messages = store.surroundings(scope, &session, ordinal, ENTRIES, 0).await?;
     let times = || messages.iter().map(|memory| memory.time);
     let (from, until) = (times().min().unwrap_or_default(), times().max().unwrap_or_default());
     let writes = store.file_writes(scope, from, until).await?;
-    let writes: HashSet<MemoryKey> = writes.into_iter().map(|row| row.memory).collect();
+    let is_code = group.paths.iter().all(|path| !is_plan(path));
+    let writes = writes.into_iter().filter(|row| !(is_code && is_plan(&row.path)));
+    let writes: HashSet<MemoryKey> = writes.map(|row| row.memory).collect();
     let calls = messages.iter().filter(|memory| writes.contains(&memory.key));
     let changes = calls.filter_map(|memory| memory.ordinal).collect();
     messages.retain(|memory| {

@@ -72,7 +72,8 @@ pub struct Group {
     pub memory: Option<MemoryKey>,
     /// The sessions that led to the commit, each with its confidence, the likeliest first.
     pub links: Vec<(SessionKey, f64)>,
-    /// The calls that [may have written](Group::find_changes) the lines in the month before, the latest first.
+    /// The calls that [may have written](Group::find_changes) the lines in the month before: the latest first, or, if the
+    /// commit made the file, the first one first.
     pub changes: Vec<Writer>,
     /// Whether not all lines of these changes are recorded.
     pub is_guessed: bool,
@@ -86,6 +87,11 @@ impl Group {
 
     fn is_linked(&self, session: SessionKey) -> bool {
         self.links.iter().any(|(linked, _)| *linked == session)
+    }
+
+    /// Returns whether the commit made the file.
+    pub fn makes_file(&self) -> bool {
+        self.commit.as_ref().is_some_and(|commit| commit.makes_file)
     }
 
     /// Returns whether the likeliest session is so surely linked to the commit that it is named, although none of its
@@ -174,8 +180,11 @@ impl Group {
             true => is_partly_known(row),
             false => Some(row.session) == sure,
         };
-        let changes = linked.into_iter().filter(is_candidate);
-        self.changes = changes.take(MOST_CHANGES).map(Writer::of).collect();
+        let mut changes: Vec<&WriteRow> = linked.into_iter().filter(is_candidate).collect();
+        if self.makes_file() {
+            changes.reverse();
+        }
+        self.changes = changes.into_iter().take(MOST_CHANGES).map(Writer::of).collect();
     }
 
     /// Returns whether the lines may be copied from another file of a session that surely led to the commit: no recorded
