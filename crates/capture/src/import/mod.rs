@@ -19,3 +19,4 @@ pub mod specstory;
 #[cfg(test)]
 mod tests;
 pub mod transcript;
+mod typed;

@@ -7,13 +7,13 @@
 
 use std::borrow::Cow;
 
-use crate::import::clean::{only_blocks, without, without_blocks};
+use crate::import::clean::without;
 use crate::import::entry::{About, CopyOf, Line, Outcome, Part, time};
 use crate::import::fields::{Fields, items, scalar, string};
 use crate::import::gist::{self, Arguments};
 use crate::import::session::Session;
+use crate::import::typed::written;
 use tiro_base::memory::Role;
-use tiro_text::blocks;
 
 /// Types of lines that are known and not worth remembering. Lines of the type `api-request…` contain whole prompts.
 const NOTES: [&str; 34] = [
@@ -258,40 +258,6 @@ fn attachment(session: &mut Session, fields: &Fields<'_>) {
 /// The beginning of a summary that the client puts in place of the conversation.
 const CONTINUED: &str =
     "This session is being continued from a previous conversation that ran out of context";
-
-/// The names of the tags that make up a message that runs a command.
-const COMMANDS: [&str; 6] = [
-    "command-name",
-    "command-message",
-    "command-args",
-    "command-contents",
-    "bash-input",
-    "local-command-caveat",
-];
-
-/// The beginning of the line that the client writes when the user interrupts it.
-const INTERRUPTED: &str = "[Request interrupted by user";
-
-/// Returns the part of a user message that the user wrote: the client's additions are removed, and commands are
-/// returned as the user typed them. Only a message that consists entirely of tags is a command. Any other message may
-/// be about these tags.
-fn written(text: Cow<'_, str>) -> Cow<'_, str> {
-    let blocks = only_blocks(&text, &COMMANDS).unwrap_or_default();
-    let inner = |name: &str| blocks.iter().find(|(each, inner)| *each == name && !inner.is_empty());
-    if let Some((_, name)) = inner("command-name") {
-        let arguments = inner("command-args").map_or("", |(_, arguments)| arguments);
-        return Cow::Owned(format!("/{} {arguments}", name.trim_start_matches('/')).trim_end().to_owned());
-    }
-    if let Some((_, command)) = inner("bash-input") {
-        return Cow::Owned(format!("! {command}"));
-    }
-    let text = without_blocks(text, &blocks::ADDED);
-    let line = text.trim_start().lines().next().unwrap_or_default().trim_end();
-    if line.starts_with(INTERRUPTED) && line.ends_with(']') {
-        return Cow::Owned(text.trim_start()[line.len()..].to_owned());
-    }
-    text
-}
 
 /// Returns a summary without the instructions that the client puts before and after it for the model.
 fn summary(text: &str) -> String {

@@ -68,8 +68,11 @@ const UPDATED: [(&str, &str); 5] = [
 /// The words before the path of a file that several edits changed at once.
 const EDITS_TO: &str = " to ";
 
-/// The words before the answer of a tool, after the text of a new file.
-const ANSWER: &str = "\nResult:\n";
+/// The words before the answer of a tool, after the text of a new file: in old versions, and in later ones.
+const ANSWERS: [&str; 2] = ["\nResult:\n", "\n```text\n"];
+
+/// What later versions write after the path of a file that they changed.
+const STATE: &str = " (file state";
 
 /// The words before the numbered lines around an edit.
 const NUMBERED: &str = "cat -n";
@@ -185,21 +188,27 @@ fn named(line: &str) -> Option<&str> {
 
 /// Returns the path that the answer of a tool names.
 fn updated(call: &str) -> Option<&str> {
-    let answer = call.rsplit_once(ANSWER).map_or(call, |(_, answer)| answer);
+    let answer = apart(call).map_or(call, |(_, answer)| answer);
     answer.lines().find_map(|line| {
         UPDATED.iter().find_map(|(words, end)| {
             let rest = line.strip_prefix(words)?;
             let (path, _) = if end.is_empty() { (rest, "") } else { rest.split_once(end)? };
             let path = if *words == "Applied " { path.split_once(EDITS_TO)?.1 } else { path };
+            let path = path.split_once(STATE).map_or(path, |(path, _)| path);
             Some(path.trim()).filter(|path| !path.is_empty() && path.len() < LONGEST_PATH)
         })
     })
 }
 
+/// Divides a call of Claude Code from the answer of the tool.
+fn apart(call: &str) -> Option<(&str, &str)> {
+    ANSWERS.iter().find_map(|label| call.rsplit_once(label))
+}
+
 /// Returns the lines of a new file, which stand before the answer of the tool, or the lines of an edit among the numbered
 /// lines of the answer. These may have some that were there before.
 fn answered(call: &str) -> BTreeSet<u32> {
-    let Some((asked, answer)) = call.rsplit_once(ANSWER) else { return BTreeSet::new() };
+    let Some((asked, answer)) = apart(call) else { return BTreeSet::new() };
     if answer.contains(NUMBERED) {
         let text = |line| -> Option<&str> {
             let (number, text) = str::split_once(line, '→')?;
@@ -324,6 +333,9 @@ mod tests {
         let made = "\n```ts\nlet a_line = 1;\n\\```\n```\n\nResult:\n\n```\nFile created successfully at: /w/d.ts\n```\n";
         let lines = hashes(&[(true, "let a_line = 1;"), (true, "```")]);
         assert_eq!(written(made), [WrittenFile { path: "/w/d.ts".into(), lines }]);
+        let later = "\n```go\nvar another_line = 1\n```\n\n```text\nFile created successfully at: /w/g.go (file state is current)\n```\n";
+        let lines = hashes(&[(true, "var another_line = 1")]);
+        assert_eq!(written(later), [WrittenFile { path: "/w/g.go".into(), lines }]);
         let around = |from: usize| -> String {
             (from..from + 4).map(|at| format!("  {at}→was_there_{at}\n")).collect()
         };

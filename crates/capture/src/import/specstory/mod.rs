@@ -18,6 +18,7 @@ use super::clean::{self, Private};
 use super::fields::Fields;
 use super::gist::{self, dialogs, plans};
 use super::messages::Said;
+use super::typed::written;
 use tiro_base::memory::{Millis, Role};
 use tiro_base::times;
 
@@ -29,6 +30,9 @@ const LONGEST_DATE: usize = 256;
 /// The largest difference between a local time and UTC, and the step of such differences, in milliseconds.
 const FURTHEST: Millis = 14 * 60 * 60 * 1000;
 const STEP: Millis = 15 * 60 * 1000;
+
+/// The beginning of the instructions of a skill.
+const SKILL: &str = "Base directory for this skill:";
 
 /// The field with which Cursor names the session of a sub-agent.
 const SUBAGENT: &str = "subagentComposerId";
@@ -194,7 +198,13 @@ fn message(role: Role, time: Option<Millis>, body: &str, into: &mut Session) {
     }
     match role {
         Role::Assistant => steps(rest).into_iter().for_each(add),
-        _ => add(Step::said(role, rest.trim().trim_end_matches("---").to_owned())),
+        _ => {
+            let text = written(rest.trim().trim_end_matches("---").trim().into());
+            // Claude Code adds the instructions of a skill as a message of the user.
+            if !text.starts_with(SKILL) {
+                add(Step::said(role, text.into_owned()));
+            }
+        }
     }
 }
 
@@ -294,8 +304,12 @@ mod tests {
             _**User (2026-01-23T17:38:16.557Z)**_\n\nPaint the crane.\n\n```\n\n_**User (2026-01-23T17:38:16.557Z)**_\n```\n";
         let said = read("x", text).said;
         let texts: Vec<&str> = said.iter().map(|said| said.text.as_str()).collect();
-        let second = "Paint the crane.\n\n```\n\n_**User (2026-01-23T17:38:16.557Z)**_\n```";
-        assert_eq!(texts, ["[Request interrupted by user]", second]);
+        assert_eq!(texts, ["Paint the crane.\n\n```\n\n_**User (2026-01-23T17:38:16.557Z)**_\n```"]);
+        let added = "_**User**_\n\n<command-message>go</command-message>\n<command-name>/go</command-name>\n\
+            <command-args>to the crane</command-args>\n\n_**User (2026-01-23T17:38:16.557Z)**_\n\nBase directory for this skill: /w\n\n\
+            Cranes are tall.\n\n_**User (2026-01-23T17:39:16.557Z)**_\n\n<task-notification>\n<status>done</status>\n</task-notification>\n";
+        let texts: Vec<String> = read("x", added).said.into_iter().map(|said| said.text).collect();
+        assert_eq!(texts, ["/go to the crane"]);
     }
 
     #[test]
