@@ -1,7 +1,7 @@
 //! Promises about reading memories and sessions: by key, by place in a session, page by page, and by name.
 
 use super::fixture::{
-    Answered, Fixture, by_words, conversation, fact, message, message_at, name, note, prepared,
+    Answered, Fixture, by_words, commit, conversation, fact, message, message_at, name, note, prepared,
 };
 use tiro_base::filter::Filter;
 use tiro_base::memory::{Draft, Kind, Memory, MemoryId, Provenance};
@@ -157,6 +157,10 @@ pub async fn the_latest_memories_come_first(fixture: Fixture) {
     assert_eq!(latest(between, 9).await, "dcb");
     let commits = Filter { kinds: Some(vec![Kind::Commit]), ..Filter::default() };
     assert_eq!(latest(commits, 9).await, "");
+    fixture.put(commit('f', "f", 40)).await;
+    let both = Filter { kinds: Some(vec![Kind::Message, Kind::Commit, Kind::Message]), ..Filter::default() };
+    assert_eq!(latest(both.clone(), 9).await, "efdcba");
+    assert_eq!(latest(both, 2).await, "ef");
 }
 
 pub async fn activity_is_counted_by_session_and_quarter_hour(fixture: Fixture) {

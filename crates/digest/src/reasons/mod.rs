@@ -228,16 +228,20 @@ pub fn shared(sentence: &str, topic: &Topic) -> usize {
     words_of(&[sentence]).intersection(&topic.words).count() + if is_named { NAMED } else { 0 }
 }
 
-/// Returns the sentence of a commit's message that says why, after the subject. An item of a list must be about the lines,
-/// because a commit often lists what it does elsewhere. Words of the subject are about all of the commit, so they don't
-/// count.
+/// Returns the sentence of a commit's message that says why, after the subject. An item of a list, and one of several
+/// sentences, must be about the lines, because a commit often does something elsewhere, too. Words of the subject are about
+/// all of the commit, so they don't count.
 pub fn in_commit(message: &str, topic: &Topic) -> Option<Sentence> {
     let (subject, body) = message.split_once('\n')?;
     let start = subject.len() + 1;
     let topic = Topic { words: &topic.words - &words_of(&[subject]), files: topic.files.clone() };
-    let is_about = |sentence: &Sentence| !sentence.is_item || shared(&sentence.text, &topic) > 1;
-    let mut said = quotable(body).into_iter().filter(|said| gives_reason(said) && is_prose(&said.text));
-    let found = said.find(is_about)?;
+    let said = quotable(body).into_iter().filter(|said| gives_reason(said) && is_prose(&said.text));
+    let said: Vec<Sentence> = said.collect();
+    // Of several reasons, most are those of other changes.
+    let is_only = said.len() == 1 && !said[0].is_item;
+    let about = |sentence: &Sentence| shared(&sentence.text, &topic);
+    let best = said.into_iter().rev().max_by_key(about);
+    let found = best.filter(|sentence| is_only || about(sentence) > 1)?;
     Some(Sentence { range: start + found.range.start..start + found.range.end, ..found })
 }
 

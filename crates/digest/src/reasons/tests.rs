@@ -193,6 +193,9 @@ fn a_commit_says_why_only_after_its_subject_and_with_a_reason() {
     assert_eq!(why("Retry longer\n\nAdds a delay.\n\nSigned-off-by: A"), None);
     let message = "Retry longer\n\nAdds a delay. Two workers got 429 because they retried at once.";
     assert_eq!(why(message).unwrap(), "Two workers got 429 because they retried at once.");
+    let several =
+        "Retry longer\n\nThe table is new because rows were lost. The log is short because of its size.";
+    assert_eq!(why(several), None, "no reason is about the lines");
     let list = "Be kinder\n\n- Says what to avoid, because the guide was unclear\n- Names the retry delay, because it is needed";
     assert_eq!(why(list).unwrap(), "Names the retry delay, because it is needed");
     assert_eq!(why(&list.replace("Be kinder", "Improve the retry delay")), None, "every item is about it");

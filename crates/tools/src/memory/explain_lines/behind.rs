@@ -29,6 +29,10 @@ const MOST_WRITES: usize = 5_000;
 /// time of a commit may be that of its first version.
 const AFTER_COMMIT: Millis = 60 * 60 * 1000;
 
+/// How much later than its commit a change may be that is not known to have its lines. The times of commits are whole
+/// seconds.
+const SECOND: Millis = 999;
+
 /// How much older than its commit the original of a copied file may be, in milliseconds. Arbitrary: two days of work.
 const BEFORE_COPY: Millis = 2 * 24 * 60 * 60 * 1000;
 
@@ -73,7 +77,7 @@ pub async fn with_writers(project: &OpenProject, mut groups: Vec<Group>, now: Mi
     for mut group in groups {
         group.links = group.memory.and_then(|commit| links.get(&commit)).cloned().unwrap_or_default();
         let until = group.commit.as_ref().map_or(now, |commit| commit.time + AFTER_COMMIT);
-        group.find_changes(&rows, until);
+        group.find_changes(&rows, group.commit.as_ref().map_or(now, |commit| commit.time + SECOND));
         for group in group.by_writer(&rows, until) {
             let is_enough = near.len() == MOST_COPIES && !near.contains_key(&until);
             if is_enough || !group.may_be_copied() {
