@@ -161,7 +161,7 @@ impl SqliteStore {
                 let sql = format!(
                     "SELECT s.name FROM sessions s WHERE {which}
                      AND EXISTS (SELECT 1 FROM memories m WHERE m.session = s.seq AND m.owner = s.owner AND {})
-                     ORDER BY (SELECT max(l.time) FROM memories l WHERE l.session = s.seq) DESC, s.name LIMIT ?",
+                     ORDER BY s.last_time DESC, s.name LIMIT ?",
                     conditions.sql
                 );
                 let own = std::iter::repeat_n(Value::from(text.clone()), which.matches('?').count());
