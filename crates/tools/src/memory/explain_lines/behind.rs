@@ -318,17 +318,32 @@ fn is_plan(path: &str) -> bool {
     lower.ends_with(DOCUMENT) && PLANS.iter().any(|part| lower.contains(part))
 }
 
-/// Returns the requests for which the changes of `group` were made, each once: how many words it shares with the lines, its session and
-/// conversation, and what it says about the lines.
+/// Returns the requests for which the changes of `group` were made, each once: how many words it shares with the lines, its
+/// session and conversation, and what it says about the lines. Of a file that the commit made, the first request is enough
+/// if not all lines of the changes are recorded.
 async fn requests(
     project: &OpenProject,
     group: &Group,
     topic: &Topic,
 ) -> Result<Vec<(usize, SessionKey, Conversation, Vec<Quote>)>> {
+    let calls = group.changes.iter().map(|change| change.memory).collect();
+    let calls = project.store.memories(&project.scope, calls).await?;
     let mut found = Vec::new();
     let mut keys: HashSet<MemoryKey> = HashSet::new();
+    // Of each exchange that was read, its session, the ordinal of its request, and that of the change.
+    let mut read: Vec<(SessionId, i64, i64)> = Vec::new();
     for change in &group.changes {
-        let conversation = before(project, group, change.memory).await?;
+        let call = calls.iter().find(|call| call.key == change.memory);
+        let Some((session, at)) = call.and_then(|call| Some((call.session.clone()?, call.ordinal?))) else {
+            continue;
+        };
+        if read.iter().any(|(of, from, to)| *of == session && (*from..=*to).contains(&at)) {
+            continue;
+        }
+        let conversation = conversation(project, group, session.clone(), at).await?;
+        let is_request = |memory: &&Memory| memory.role == Some(Role::User);
+        let request = conversation.messages.iter().rfind(is_request).and_then(|memory| memory.ordinal);
+        read.push((session, request.unwrap_or(at), at));
         let quotes = conversation.quotes(topic);
         // The last one is what was asked right before the change.
         let Some(last) = quotes.iter().rfind(|quote| quote.part != Part::Decided) else { continue };
@@ -336,6 +351,9 @@ async fn requests(
         if keys.insert(key) {
             let shared = quotes.iter().map(|quote| reasons::shared(&quote.text, topic)).max().unwrap_or(0);
             found.push((shared, change.session, conversation, quotes));
+            if group.is_guessed && group.makes_file() {
+                break;
+            }
         }
     }
     Ok(found)
