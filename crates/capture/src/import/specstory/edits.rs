@@ -269,9 +269,20 @@ impl Places {
         let is_absolute = path.starts_with(['/', '\\', '~'])
             || path.get(1..3).is_some_and(|drive| drive == ":\\" || drive == ":/");
         let below = below.or_else(|| Some(path.trim_start_matches("./")).filter(|_| !is_absolute))?;
-        let below = below.replace('\\', "/");
+        let below = self.within(below.replace('\\', "/"));
         let is_plain = below.split('/').all(|part| !part.is_empty() && part != "." && part != "..");
         (is_plain && (!self.roots.is_empty() || self.files.contains(&below))).then_some(below)
+    }
+
+    /// Returns a path below the repository. If the session ran in a folder above the repository, its paths begin with the
+    /// names of folders that are not in the repository.
+    fn within(&self, path: String) -> String {
+        if self.files.contains(&path) {
+            return path;
+        }
+        let ends = path.match_indices('/').map(|(at, _)| &path[at + 1..]);
+        let mut known = ends.filter(|end| end.contains('/') && self.files.contains(*end));
+        known.next().map(str::to_owned).unwrap_or(path)
     }
 
     /// Returns the file of the repository with a name, with all, some or none of its folders; `None` if there are none or
@@ -376,6 +387,8 @@ mod tests {
         assert_eq!(found[..3], [some("src/a.rs"), some("src/b.rs"), some("src/new.rs")]);
         assert_eq!(found[5], some("src/a.rs"));
         assert_eq!(places.relative("/etc/passwd"), None);
+        assert_eq!(places.relative("crane/src/a.rs"), some("src/a.rs"));
+        assert_eq!(places.relative("crane/README.md"), some("crane/README.md"));
         assert_eq!(
             ["b.rs", "src/b.rs", "./README.md"].map(|name| places.named(name)),
             [Some("src/b.rs"), Some("src/b.rs"), Some("README.md")]
