@@ -106,8 +106,7 @@ impl SqliteStore {
     ) -> error::Result<HashSet<String>> {
         let session = session.clone();
         self.read(scope, move |_, connection, scope| {
-            // A view has no index of its own.
-            let by_source = if parts::has_views(connection)? { "" } else { "INDEXED BY memories_by_source" };
+            let by_source = parts::indexed_by(connection, "memories_by_source")?;
             let mut statement = connection.prepare_cached(&format!(
                 // The join begins with the id. A join that began with the owner would visit every message for each id.
                 "SELECT 1 FROM memories m {by_source} CROSS JOIN sessions s ON s.seq = m.session

@@ -316,8 +316,7 @@ pub(crate) fn conversations(
     conditions: &Conditions,
     commit: i64,
 ) -> Result<Vec<(SessionId, f64)>> {
-    // A view has no index of its own.
-    let by_head = if parts::has_views(connection)? { "" } else { "INDEXED BY memories_by_head" };
+    let by_head = parts::indexed_by(connection, "memories_by_head")?;
     let sql = format!(
         "WITH linked AS (
              SELECT l.session, l.place, l.confidence, 0 AS latest FROM commit_sessions l WHERE l.memory = ?

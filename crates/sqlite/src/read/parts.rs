@@ -177,8 +177,14 @@ fn view(connection: &Connection, table: &str, tenant: &str, which: &str) -> Resu
     Ok(format!("CREATE TEMP VIEW \"{table}\" AS SELECT {columns} FROM main.\"{table}\" t WHERE {which};\n"))
 }
 
+/// Returns the clause by which a query over `memories AS m` uses an index, or nothing while the connection has views, because
+/// a view has no index of its own.
+pub(crate) fn indexed_by(connection: &Connection, index: &str) -> Result<String> {
+    Ok(if has_views(connection)? { String::new() } else { format!("INDEXED BY {index}") })
+}
+
 /// Returns whether the connection has views, made by [`show`].
-pub(crate) fn has_views(connection: &Connection) -> Result<bool> {
+fn has_views(connection: &Connection) -> Result<bool> {
     Ok(connection.prepare_cached("SELECT 1 FROM sqlite_temp_schema WHERE type = 'view'")?.exists([])?)
 }
 

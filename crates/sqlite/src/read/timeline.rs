@@ -11,7 +11,7 @@ use crate::columns::id;
 use crate::error::Result;
 use crate::read::conditions::Conditions;
 use crate::read::memories::{COLUMNS, memory};
-use crate::read::parts::has_views;
+use crate::read::parts::indexed_by;
 use tiro_base::error;
 use tiro_base::filter::Filter;
 use tiro_base::memory::{Memory, MemoryId, MemoryKey};
@@ -89,8 +89,8 @@ impl SqliteStore {
         let filter = filter.clone();
         self.read(scope, move |_, connection, scope| {
             let conditions = Conditions::of_scope(connection, scope)?.narrowed(&filter);
-            // A stash may have more messages without a session than all sessions. A view has no index of its own.
-            let by_time = if has_views(connection)? { "" } else { "INDEXED BY memories_in_sessions_by_time" };
+            // A stash may have more messages without a session than all sessions.
+            let by_time = indexed_by(connection, "memories_in_sessions_by_time")?;
             // Times before 1970 are negative, and SQLite rounds towards zero. Such a quarter is counted together with
             // the one after it.
             let sql = format!(

@@ -267,7 +267,8 @@ impl Evidence {
             let by_ancestor: Vec<usize> =
                 taken.iter().copied().filter(|other| ancestors.contains(other)).collect();
             let age = commit.until - change.time;
-            let fresh = if age > 7 * DAY {
+            let is_old = age > 7 * DAY;
+            let fresh = if is_old {
                 AFTER_A_WEEK
             } else if age > DAY {
                 AFTER_A_DAY
@@ -294,7 +295,7 @@ impl Evidence {
                     let left: Vec<u32> = telling.into_iter().filter(|hash| !earlier(hash)).collect();
                     // Lines that the file lacked when it was committed since, and that come back weeks later, were
                     // written again.
-                    let came_back = age > 7 * DAY && !by_ancestor.is_empty();
+                    let came_back = is_old && !by_ancestor.is_empty();
                     let shared: Vec<u32> =
                         left.iter().filter(|hash| !came_back && own.contains_key(hash)).copied().collect();
                     held.last_share = shared.len() as f64 / left.len().max(1) as f64;

@@ -3,6 +3,9 @@
 /// The beginnings and the ends of the blocks of calls.
 const BLOCKS: [(&str, &str); 2] = [("<tool-use", "</tool-use>"), ("<details>", "</details>")];
 
+/// The label of a tool's answer in a call that is no block.
+pub(super) const RESULT: &str = "\nResult:\n";
+
 /// Returns the text before the next tool call, the call, and the text after the call.
 pub(super) fn next_call(text: &str) -> Option<(&str, &str, &str)> {
     let tag = |(start, _)| {

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::blocks::json;
+use super::blocks::{RESULT, json};
 use super::unnamed;
 use crate::import::evidence::{MOST_LINES, WrittenFile};
 use crate::import::fields::Fields;
@@ -55,24 +55,19 @@ const REFERENCES: [(&str, &str); 8] = [
 const PATHS: [&str; 3] = ["file_path", "filePath", "path"];
 const NEW: [&str; 3] = ["textEditContent", "content", "newString"];
 
-/// What the tool answers about a file that it changed: the words before the path, and those after it. In exports of Claude
-/// Code of old versions, only the answer names the file.
-const UPDATED: [(&str, &str); 5] = [
-    ("The file ", " has been updated"),
-    ("The file ", " has been created"),
-    ("The file ", " was written"),
-    ("File created successfully at: ", ""),
-    ("Applied ", ":"),
+/// What the tool answers about a file that it changed: the beginning of the line, and the words before and after the path.
+/// In exports of Claude Code of old versions, only the answer names the file.
+const UPDATED: [(&str, &str, &str); 6] = [
+    ("The file ", "", " has been updated"),
+    ("The file ", "", " has been created"),
+    ("The file ", "", " was written"),
+    ("File created successfully at: ", "", " (file state"),
+    ("File created successfully at: ", "", ""),
+    ("Applied ", " to ", ":"),
 ];
 
-/// The words before the path of a file that several edits changed at once.
-const EDITS_TO: &str = " to ";
-
 /// The words before the answer of a tool, after the text of a new file: in old versions, and in later ones.
-const ANSWERS: [&str; 2] = ["\nResult:\n", "\n```text\n"];
-
-/// What later versions write after the path of a file that they changed.
-const STATE: &str = " (file state";
+const ANSWERS: [&str; 2] = [RESULT, "\n```text\n"];
 
 /// The words before the numbered lines around an edit.
 const NUMBERED: &str = "cat -n";
@@ -190,11 +185,9 @@ fn named(line: &str) -> Option<&str> {
 fn updated(call: &str) -> Option<&str> {
     let answer = apart(call).map_or(call, |(_, answer)| answer);
     answer.lines().find_map(|line| {
-        UPDATED.iter().find_map(|(words, end)| {
-            let rest = line.strip_prefix(words)?;
-            let (path, _) = if end.is_empty() { (rest, "") } else { rest.split_once(end)? };
-            let path = if *words == "Applied " { path.split_once(EDITS_TO)?.1 } else { path };
-            let path = path.split_once(STATE).map_or(path, |(path, _)| path);
+        UPDATED.iter().find_map(|(begins, before, after)| {
+            let (_, rest) = line.strip_prefix(begins)?.split_once(before)?;
+            let (path, _) = rest.rsplit_once(after)?;
             Some(path.trim()).filter(|path| !path.is_empty() && path.len() < LONGEST_PATH)
         })
     })
@@ -357,8 +350,9 @@ mod tests {
         );
         let lines = hashes(&[(true, "a_new_line")]);
         assert_eq!(written(&edited), [WrittenFile { path: "/w/e.ts".into(), lines }]);
-        let several = "\nResult:\n\n```\nApplied 2 edits to /w/f.ts:\n1. Replaced \"a\" with \"b\"\n```\n";
-        assert_eq!(written(several), [WrittenFile { path: "/w/f.ts".into(), lines: Vec::new() }]);
+        let several =
+            "\nResult:\n\n```\nApplied 2 edits to C:\\w\\f.ts:\n1. Replaced \"a\" with \"b\"\n```\n";
+        assert_eq!(written(several), [WrittenFile { path: "C:\\w\\f.ts".into(), lines: Vec::new() }]);
         let result =
             r#"{"content": "&#96;&#96;&#96;\nlet other = 1;", "textEditContent": "let paint = \"blue\";\n"}"#;
         let in_json = |asked: &str| {

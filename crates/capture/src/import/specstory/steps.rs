@@ -1,6 +1,6 @@
 //! Reads the steps of a message of the assistant: texts, and calls of tools.
 
-use super::blocks::attribute;
+use super::blocks::{RESULT, attribute};
 use super::edits;
 use crate::import::evidence::{WrittenFile, commits};
 use crate::import::gist;
@@ -105,7 +105,7 @@ pub(super) fn work(call: &str) -> Work {
 /// Returns the ids of the commits that a command made. The command is in the first fenced block, and its output in the
 /// second; or it is marked as code, and its output follows a label.
 fn ran(call: &str) -> Option<Vec<String>> {
-    let asked = ["\nResult:\n", "\nError:\n"].iter().find_map(|label| call.split_once(label));
+    let asked = [RESULT, "\nError:\n"].iter().find_map(|label| call.split_once(label));
     let asked = asked.map_or(call, |(asked, _)| asked);
     let commands =
         asked.split("```").nth(1).and_then(|block| block.split_once('\n')).map(|(_, command)| command);

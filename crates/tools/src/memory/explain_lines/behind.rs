@@ -263,10 +263,11 @@ async fn likely(
     topic: &Topic,
     explained: &mut Explained,
 ) -> Result<(Conversation, Vec<Quote>)> {
+    let behind = behind(project, group).await?;
     // Most lines of a new file were there from the beginning. If its making is not recorded, what the session said before
     // it comes before later changes.
-    if !group.is_guessed
-        && let Some(made) = made(project, group, topic, explained).await?
+    if let Some(session) = behind.clone().filter(|_| !group.is_guessed)
+        && let Some(made) = made(project, group, session, topic, explained).await?
     {
         return Ok(made);
     }
@@ -282,20 +283,20 @@ async fn likely(
         return Ok((conversation, quotes));
     }
     // Requests that only share words with the lines were mostly wrong, so none is quoted.
-    let (Some(commit), Some((session, _))) = (&group.commit, behind(project, group).await?) else {
+    let (Some(commit), Some(session)) = (&group.commit, behind) else {
         return Ok((Conversation::default(), Vec::new()));
     };
     Ok((led_to(project, session, commit.time).await?, Vec::new()))
 }
 
-/// Returns what the likeliest session said before it made the file of `group`, if the commit made it.
+/// Returns what `session` said before it made the file of `group`, if the commit made it.
 async fn made(
     project: &OpenProject,
     group: &Group,
+    session: SessionId,
     topic: &Topic,
     explained: &mut Explained,
 ) -> Result<Option<(Conversation, Vec<Quote>)>> {
-    let Some((session, _)) = behind(project, group).await? else { return Ok(None) };
     let Some(at) = making::announced(project, &session, group).await? else { return Ok(None) };
     let conversation = conversation(project, group, session, at).await?;
     let quotes = conversation.quotes(topic);
@@ -307,12 +308,13 @@ async fn made(
 }
 
 /// Returns the likeliest session behind the commit of `group`, if it is surely linked.
-async fn behind(project: &OpenProject, group: &Group) -> Result<Option<(SessionId, f64)>> {
+async fn behind(project: &OpenProject, group: &Group) -> Result<Option<SessionId>> {
     let Some(memory) = group.memory.filter(|_| group.has_sure_link()) else { return Ok(None) };
     let behind = project.store.sessions_behind(&project.scope, vec![memory]).await?;
-    Ok(behind.into_iter().flatten().next())
+    Ok(behind.into_iter().flatten().next().map(|(session, _)| session))
 }
 
+/// Returns whether a file is a document that says in its path that it plans something.
 fn is_plan(path: &str) -> bool {
     let lower = path.to_lowercase();
     lower.ends_with(DOCUMENT) && PLANS.iter().any(|part| lower.contains(part))
