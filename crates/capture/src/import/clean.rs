@@ -161,7 +161,7 @@ pub(super) fn without<'a>(text: Cow<'a, str>, names: &[&str]) -> Cow<'a, str> {
 /// line, or in a block of code, is kept, because the user wrote it.
 pub(super) fn without_blocks<'a>(text: Cow<'a, str>, names: &[&str]) -> Cow<'a, str> {
     let (mut kept, mut from, mut at) = (None::<String>, 0, 0);
-    let mut added = Added { text: &text, names, line: 0, is_code: false, unclosed: Vec::new() };
+    let mut added = Added { text: &text, names, line: 0, searched: 0, is_code: false, unclosed: Vec::new() };
     while let Some(found) = text[at..].find('<') {
         let start = at + found;
         let Some(end) = added.end(start, from) else {
@@ -185,6 +185,8 @@ struct Added<'t, 'n> {
     /// The beginning of the first line that was not yet searched for code, and whether this line is in a block of code.
     line: usize,
     is_code: bool,
+    /// Where the search for the end of this line goes on. A line may have very many tags.
+    searched: usize,
     /// The names whose tags are not closed in the rest of the text.
     unclosed: Vec<&'n str>,
 }
@@ -228,11 +230,13 @@ impl<'n> Added<'_, 'n> {
 
     /// Returns whether the byte `at` is in a block of code.
     fn is_code(&mut self, at: usize) -> bool {
-        while let Some(length) = self.text[self.line..at].find('\n') {
-            let line = self.text[self.line..self.line + length].trim_start();
+        while let Some(length) = self.text[self.searched..at].find('\n') {
+            let end = self.searched + length;
+            let line = self.text[self.line..end].trim_start();
             self.is_code ^= line.starts_with("```") || line.starts_with("~~~");
-            self.line += length + 1;
+            (self.line, self.searched) = (end + 1, end + 1);
         }
+        self.searched = at;
         self.is_code
     }
 }

@@ -312,6 +312,14 @@ mod tests {
         assert_eq!(texts, ["/go to the crane"]);
     }
 
+    /// Each tag used to be looked for a block of code from the beginning of its line.
+    #[test]
+    fn a_line_of_very_many_tags_takes_no_longer_than_its_length() {
+        let tags = "<command-name>".repeat(300_000);
+        let said = read("x", &format!("_**User**_\n\n{tags}\n")).said;
+        assert_eq!((said.len(), said[0].text.len()), (1, tags.len()));
+    }
+
     #[test]
     fn a_dialog_states_what_was_chosen_and_a_plan_is_a_message() {
         let call = |name: &str, asked: &str, result: &str| {
