@@ -83,9 +83,14 @@ pub(super) fn refers_back(request: &str) -> bool {
     words.any(|word| ["it", "its", "this", "that", "them", "these", "those", "they"].contains(&word))
 }
 
+/// Returns whether a text is what a person writes, also after the name of a command of the client, such as `/fix`.
+fn is_written(text: &str) -> bool {
+    is_prose(text.strip_prefix('/').unwrap_or(text))
+}
+
 /// Returns whether a sentence may say why.
 fn says_something(sentence: &Sentence) -> bool {
-    sentence.form != Form::Aside && is_prose(&sentence.text) && !is_boilerplate(&sentence.text)
+    sentence.form != Form::Aside && is_written(&sentence.text) && !is_boilerplate(&sentence.text)
 }
 
 /// Returns the place of the sentence that is about the lines, or else of the one that says most.
@@ -132,7 +137,7 @@ fn before_log(request: &str) -> Option<(Range<usize>, String)> {
     if is_boilerplate(line) {
         return None;
     }
-    let is_sentence = is_prose(line) && stems(line).len() > FEW_STEMS && line.len() <= LONGEST_SENTENCE;
+    let is_sentence = is_written(line) && stems(line).len() > FEW_STEMS && line.len() <= LONGEST_SENTENCE;
     let quoted = if is_sentence { Some(line.trim().to_owned()) } else { first_error(request) }?;
     let start = request.find(quoted.trim_end_matches([' ', '…'])).unwrap_or(0);
     Some((start..start + quoted.len().min(request.len() - start), quoted))
@@ -146,7 +151,7 @@ fn beginning(request: &str, is_list: bool) -> Option<(Range<usize>, String)> {
         let range = all.first()?.range.start..all.last()?.range.end;
         (range, all.iter().map(|block| block.text.trim()).collect::<Vec<_>>().join(" · "))
     } else {
-        let block = said.find(|block| is_prose(&block.text))?;
+        let block = said.find(|block| is_written(&block.text))?;
         (block.range, block.text)
     };
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");

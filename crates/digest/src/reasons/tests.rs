@@ -175,6 +175,8 @@ fn an_error_of_a_log_is_not_quoted_as_the_users_words() {
     let log = "TypeError: fetch failed\n    at upload (src/client.ts:7:9)\n    at main (src/main.ts:3:1)\n";
     assert_eq!(found(&[(USER, log)], "upload()")[0].2, "TypeError: fetch failed");
     assert_eq!(found(&[(USER, "/implement S1")], "upload()")[0].2, "/implement S1");
+    let with_command = "/fix the gauge shows bars, the crew wants kilopascals";
+    assert_eq!(found(&[(USER, log), (USER, with_command)], "upload()").pop().unwrap().2, with_command);
     let request =
         "@src/routes/docs.$.tsx:93 factor this out into the upload components and change useLocation";
     assert_eq!(found(&[(USER, request)], "upload()")[0].2, request);
