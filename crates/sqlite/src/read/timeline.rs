@@ -1,10 +1,11 @@
 //! Reads lists for people: memories and sessions in the order of time, and ids by their beginning.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap};
 
 use rusqlite::types::Value;
-use rusqlite::{Connection, Row, params_from_iter};
+use rusqlite::{Connection, params_from_iter};
 
 use crate::SqliteStore;
 use crate::columns::id;
@@ -14,7 +15,7 @@ use crate::read::memories::{COLUMNS, memory};
 use crate::read::parts::indexed_by;
 use tiro_base::error;
 use tiro_base::filter::Filter;
-use tiro_base::memory::{Memory, MemoryId, MemoryKey};
+use tiro_base::memory::{Memory, MemoryId, MemoryKey, Millis};
 use tiro_base::scope::{Scope, SessionId};
 use tiro_store::{ActivityRow, QUARTER_HOUR};
 
@@ -91,22 +92,49 @@ impl SqliteStore {
             let conditions = Conditions::of_scope(connection, scope)?.narrowed(&filter);
             // A stash may have more messages without a session than all sessions.
             let by_time = indexed_by(connection, "memories_in_sessions_by_time")?;
-            // Times before 1970 are negative, and SQLite rounds towards zero. Such a quarter is counted together with
-            // the one after it.
             let sql = format!(
-                "SELECT s.name, min(m.time), max(m.time), count(*), sum(m.tokens)
-                 FROM memories m {by_time} CROSS JOIN sessions s ON s.seq = m.session
-                 WHERE {} AND m.session IS NOT NULL AND m.kind = 'message'
-                 GROUP BY s.seq, m.time / {QUARTER_HOUR} ORDER BY s.name, 2",
+                "SELECT m.session, m.time, m.tokens FROM memories m {by_time}
+                 WHERE {} AND m.session IS NOT NULL AND m.kind = 'message'",
                 conditions.sql
             );
             let mut statement = connection.prepare_cached(&sql)?;
-            let rows = statement.query_map(params_from_iter(conditions.values), activity)?;
-            let rows: Vec<Option<ActivityRow>> = rows.collect::<Result<_, _>>()?;
-            Ok(rows.into_iter().flatten().collect())
+            let mut messages = statement.query(params_from_iter(conditions.values))?;
+            let mut names: HashMap<i64, Option<SessionId>> = HashMap::new();
+            let mut rows: HashMap<(i64, Millis), ActivityRow> = HashMap::new();
+            // Added up here, because SQLite would sort all messages to group them.
+            while let Some(message) = messages.next()? {
+                let (session, time, tokens): (i64, Millis, i64) =
+                    (message.get(0)?, message.get(1)?, message.get(2)?);
+                let name = match names.entry(session) {
+                    Entry::Occupied(known) => known.into_mut(),
+                    Entry::Vacant(unknown) => unknown.insert(name(connection, session)?),
+                };
+                let Some(name) = name else { continue };
+                // Times before 1970 are negative, and division rounds towards zero. Such a quarter is counted together
+                // with the one after it.
+                let row = rows.entry((session, time / QUARTER_HOUR)).or_insert_with(|| ActivityRow {
+                    session: name.clone(),
+                    first: time,
+                    last: time,
+                    messages: 0,
+                    tokens: 0,
+                });
+                (row.first, row.last) = (row.first.min(time), row.last.max(time));
+                row.messages += 1;
+                row.tokens += tokens;
+            }
+            let mut rows: Vec<ActivityRow> = rows.into_values().collect();
+            rows.sort_by(|one, other| (&one.session, one.first).cmp(&(&other.session, other.first)));
+            Ok(rows)
         })
         .await
     }
+}
+
+/// Returns the name of the session, or `None` if it can't be read.
+fn name(connection: &Connection, session: i64) -> Result<Option<SessionId>> {
+    let mut statement = connection.prepare_cached("SELECT name FROM sessions WHERE seq = ?")?;
+    Ok(SessionId::parse(&statement.query_row([session], |row| row.get::<_, String>(0))?))
 }
 
 /// Returns up to `limit` memories that the filter admits. `rest` is the end of the query, with the `values` of its `?`.
@@ -129,16 +157,4 @@ fn listed(
     let mut statement = connection.prepare_cached(&sql)?;
     let rows = statement.query_map(params_from_iter(values), memory)?;
     Ok(rows.collect::<Result<_, _>>()?)
-}
-
-/// Returns the row, or `None` if the name of its session can't be read.
-fn activity(row: &Row<'_>) -> rusqlite::Result<Option<ActivityRow>> {
-    let Some(session) = SessionId::parse(&row.get::<_, String>(0)?) else { return Ok(None) };
-    Ok(Some(ActivityRow {
-        session,
-        first: row.get(1)?,
-        last: row.get(2)?,
-        messages: row.get(3)?,
-        tokens: row.get(4)?,
-    }))
 }
