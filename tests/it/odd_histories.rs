@@ -236,6 +236,23 @@ fn sessions_of_specstory_are_imported_once() {
     assert!(exported.contains("\"imported\""), "{exported}");
 }
 
+/// Whoever listed `.specstory/` in `.gitignore`, as SpecStory advises, used to get "0 messages".
+#[test]
+fn sessions_of_specstory_that_git_ignores_are_imported() {
+    let (home, repo) = home();
+    let said = |text: &str| format!("# Blue crane (2026-03-01 10:00:00Z)\n\n_**User**_\n\n{text}\n\n---\n");
+    let folder = repo.path.join(".specstory/history");
+    write(&repo.path.join(".gitignore"), ".specstory/\n");
+    write(&repo.path.join(".tiroignore"), "*salary*\n");
+    write(&folder.join("2026-03-01_10-00Z-blue-crane.md"), said("Why is the crane blue?"));
+    write(&folder.join("2026-03-01_11-00Z-salary.md"), said("Who earns what?"));
+    let imported = home.json(&repo.path, &["import", "specstory"]);
+    assert_eq!((&imported["imported"], &imported["sessions"]), (&json!(1), &json!(1)), "{imported}");
+    assert_eq!(texts(&home, &repo, "message"), ["Why is the crane blue?"]);
+    let notices = imported["notices"].to_string();
+    assert!(notices.contains("1 file that is ignored by .tiroignore"), "{notices}");
+}
+
 /// Cursor writes the session of a sub-agent as any other, with the prompt of the agent as the words of the user.
 #[test]
 fn a_session_of_a_sub_agent_of_cursor_is_left_out() {

@@ -99,7 +99,7 @@ pub fn gather_changed(
         budget,
         known,
         named: named.collect(),
-        rules: Rules::new(roots),
+        rules: Rules::new(roots, limits.without_ignored),
         walked: HashSet::new(),
         taken: HashSet::new(),
         skipped: HashSet::new(),

@@ -54,13 +54,22 @@ pub struct Limits {
     pub depth: usize,
     /// The time when looking for files ends; `None` if there is no limit.
     pub until: Option<Instant>,
+    /// Whether what git ignores is left out. `.ignore` and `.tiroignore` always apply.
+    pub without_ignored: bool,
 }
 
 /// Limits that protect against large folders and files. Arbitrary: source files have less than a megabyte, and
 /// repositories have fewer than a hundred thousand files.
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { file_bytes: 1_000_000, document_bytes: 32_000_000, entries: 100_000, depth: 64, until: None }
+        Limits {
+            file_bytes: 1_000_000,
+            document_bytes: 32_000_000,
+            entries: 100_000,
+            depth: 64,
+            until: None,
+            without_ignored: true,
+        }
     }
 }
 

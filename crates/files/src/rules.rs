@@ -25,7 +25,7 @@ use super::policy::{FilePath, Roots};
 use super::refusal::Refusal;
 use tiro_base::thread::Stat;
 
-/// The files of rules in a folder, from the weakest to the strongest.
+/// The files of rules in a folder, from the weakest to the strongest. The first is git's.
 const NAMES: [&str; 3] = [".gitignore", ".ignore", ".tiroignore"];
 
 /// The name by which `.git/info/exclude` is shown.
@@ -41,6 +41,8 @@ const LARGEST: u64 = 1 << 20;
 /// The rules of the folders that were looked up so far.
 pub(super) struct Rules<'r> {
     roots: &'r Roots,
+    /// The files of rules that are read in a folder, from the weakest to the strongest.
+    names: &'static [&'static str],
     /// `None` for a folder without rules.
     folders: HashMap<FilePath, Option<Gitignore>>,
     /// The folder that was looked up last, and the folders whose rules apply to it, from the inside out. The field is a
@@ -54,9 +56,10 @@ pub(super) struct Rules<'r> {
 }
 
 impl<'r> Rules<'r> {
-    /// Returns the rules of the repositories in `roots`.
-    pub(super) fn new(roots: &'r Roots) -> Rules<'r> {
-        Rules { roots, folders: HashMap::new(), last: None, is_listed: false, unreadable: Vec::new() }
+    /// Returns the rules of the repositories in `roots`: also those of git if `of_git` is true.
+    pub(super) fn new(roots: &'r Roots, of_git: bool) -> Rules<'r> {
+        let names = if of_git { &NAMES } else { &NAMES[1..] };
+        Rules { roots, names, folders: HashMap::new(), last: None, is_listed: false, unreadable: Vec::new() }
     }
 
     /// Records the entries of the folder `path`. If no entry is a file of rules, the folder is not searched for such
@@ -120,14 +123,14 @@ impl<'r> Rules<'r> {
 
     fn read(&mut self, path: &FilePath) -> Option<Gitignore> {
         let mut builder = GitignoreBuilder::new("");
-        if path.parent().is_none() {
+        if path.parent().is_none() && self.names.len() == NAMES.len() {
             let opened = self.roots.excludes();
             self.add(&mut builder, opened, EXCLUDES, path);
             let opened = self.roots.exclude(path);
             self.add(&mut builder, opened, EXCLUDE, path);
         }
         if let Ok(folder) = self.roots.folder(path) {
-            for name in NAMES {
+            for name in self.names.iter().copied() {
                 let opened = match folder.open(name.as_ref()) {
                     Err(Refusal::Missing) => Ok(None),
                     opened => opened.map(Some),

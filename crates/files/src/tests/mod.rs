@@ -14,8 +14,14 @@ use super::*;
 
 mod model;
 
-const LIMITS: Limits =
-    Limits { file_bytes: 1_000_000, document_bytes: 2_000_000, entries: 1_000, depth: 8, until: None };
+const LIMITS: Limits = Limits {
+    file_bytes: 1_000_000,
+    document_bytes: 2_000_000,
+    entries: 1_000,
+    depth: 8,
+    until: None,
+    without_ignored: true,
+};
 
 /// Finds files in a call that does not end.
 fn gather(roots: &Roots, paths: &[String], limits: &Limits) -> Gathered {

@@ -112,7 +112,8 @@ pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<
 /// Reads the sessions of SpecStory through the path policy of the project.
 fn of_specstory(engine: &Engine, project: &OpenProject, output: &mut Output) -> Result<Vec<Conversation>> {
     let roots = Roots::new(&project.root, &[], &[engine.config().data_dir.clone()])?;
-    let limits = Limits { file_bytes: LARGEST, ..Limits::default() };
+    // Many users keep the sessions out of git, as SpecStory advises. They asked for these files all the same.
+    let limits = Limits { file_bytes: LARGEST, without_ignored: false, ..Limits::default() };
     // The sessions are plain texts, so none of the budget for documents is spent.
     let budget = Budget::default();
     let _ends = budget.ends_with_call();
