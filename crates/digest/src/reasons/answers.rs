@@ -7,8 +7,10 @@ use super::{
     ENOUGH_STEMS, LONGEST_REQUEST, Part, QUESTION_MARKS, Quote, Said, Topic, gives_reason, has_phrase,
     shared, words_of,
 };
+use crate::statements::answers::{self as dialogs, REQUEST};
 use crate::statements::own_words::is_prose;
 use crate::statements::stems;
+use crate::statements::voice;
 use tiro_base::memory::Role;
 use tiro_text::blocks::{Block, Form, Kind, Sentence, blocks, quotable};
 
@@ -65,6 +67,40 @@ pub(super) fn is_answer(messages: &[Said<'_>], reply: usize, answer: &str) -> bo
     lines.filter(asks).nth(1).is_some() || ends_with_one && stems(answer).len() < ENOUGH_STEMS
 }
 
+/// Returns what the user decided about the lines by answering questions of the assistant: each question with its answer.
+pub(super) fn answered(messages: &[Said<'_>], reply: usize, topic: &Topic) -> Option<(Range<usize>, String)> {
+    if approves_plan(messages, reply) {
+        return None;
+    }
+    let mut quoted = String::new();
+    for decision in decisions(messages, reply) {
+        // The request is quoted, too.
+        let decision = decision.split(REQUEST).next().unwrap_or_default();
+        let is_short = quoted.chars().count() + decision.chars().count() < LONGEST_REQUEST;
+        if shared(decision, topic) > 1 && is_short {
+            quoted += if quoted.is_empty() { "" } else { " · " };
+            quoted += decision;
+        }
+    }
+    (!quoted.is_empty()).then(|| (0..messages[reply].text.len(), quoted))
+}
+
+/// Returns what a reply to questions of the assistant decides.
+fn decisions(messages: &[Said<'_>], reply: usize) -> Vec<String> {
+    fn said<'a>(said: &Said<'a>) -> voice::Said<'a> {
+        voice::Said { ordinal: 0, role: Some(said.role), speaker: said.speaker, text: said.text }
+    }
+    let before: Vec<voice::Said<'_>> = messages[..reply].iter().map(said).collect();
+    let message = said(&messages[reply]);
+    match message.role {
+        Some(Role::Tool) => dialogs::in_dialog(&before, &message),
+        _ => {
+            let asked = messages[..reply].iter().rposition(|said| said.role == Role::User);
+            dialogs::decisions(&before, asked.map_or(0, |asked| asked + 1), &message)
+        }
+    }
+}
+
 /// Returns whether the request before a message of the user is still open: no file was changed in between.
 pub(super) fn is_open(messages: &[Said<'_>], reply: usize) -> bool {
     let Some(before) = messages[..reply].iter().rposition(|said| said.role == Role::User) else {
@@ -80,9 +116,14 @@ pub(super) fn is_closed(messages: &[Said<'_>], reply: usize) -> bool {
     since.into_iter().any(|said| said.is_after_change == Some(true))
 }
 
-/// Returns whether a message that says nothing else asks the assistant to carry out its plan, as clients write it.
-pub(super) fn asks_for_plan(request: &str) -> bool {
-    let lower = request.to_lowercase();
+/// Returns whether a message that says nothing else asks the assistant to carry out its plan, as clients write it, or is a
+/// dialog in which the user approved it.
+pub(super) fn approves_plan(messages: &[Said<'_>], reply: usize) -> bool {
+    let Said { role, text, .. } = messages[reply];
+    if role == Role::Tool {
+        return decisions(messages, reply).first().is_some_and(|first| dialogs::is_plan(first));
+    }
+    let lower = text.to_lowercase();
     lower.trim_start().starts_with("implement") && lower.contains("plan")
 }
 

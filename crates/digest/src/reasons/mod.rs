@@ -10,7 +10,7 @@ mod tests;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use self::answers::{asks_for_plan, decided, is_answer, is_closed, is_open, plan, proposal};
+use self::answers::{answered, approves_plan, decided, is_answer, is_closed, is_open, plan, proposal};
 use self::requests::{asked, refers_back};
 use crate::statements::own_words::is_prose;
 use crate::statements::replies::{accepts, confirms};
@@ -68,8 +68,10 @@ const CONNECTIVES: [&str; 18] = [
 /// A message before lines were written.
 #[derive(Clone, Copy, Debug)]
 pub struct Said<'a> {
-    /// Who said it.
+    /// Who said it. A tool said what the user chose in a dialog of the client.
     pub role: Role,
+    /// The speaker's name.
+    pub speaker: Option<&'a str>,
     /// The text.
     pub text: &'a str,
     /// Whether files were changed between the message before and this one; `None` if that is not known.
@@ -81,6 +83,8 @@ pub struct Said<'a> {
 pub enum Part {
     /// The user asked for the change.
     Asked,
+    /// The user answered questions of the assistant about the change.
+    Answered,
     /// The assistant proposed the change, and the user accepted it.
     Accepted,
     /// The assistant gave the reason, or said what comes next, right before it made the change.
@@ -119,7 +123,12 @@ pub fn words_of(texts: &[&str]) -> BTreeSet<String> {
 /// that the assistant gave. `messages` are those before the lines were written, in order, and `topic` is what the lines are
 /// about. The result is empty if nothing says why.
 pub fn in_conversation(messages: &[Said<'_>], topic: &Topic) -> Vec<Quote> {
-    let requests = (0..messages.len()).rev().filter(|place| messages[*place].role == Role::User);
+    let is_request = |place: &usize| match messages[*place].role {
+        Role::User => true,
+        Role::Tool => approves_plan(messages, *place) || answered(messages, *place, topic).is_some(),
+        _ => false,
+    };
+    let requests = (0..messages.len()).rev().filter(is_request);
     let mut quotes: Vec<Quote> = Vec::new();
     let mut later = None;
     for request in requests.take(REQUESTS) {
@@ -132,19 +141,22 @@ pub fn in_conversation(messages: &[Said<'_>], topic: &Topic) -> Vec<Quote> {
         let says = |text: &str| stems(text).len();
         let is_about = |text: &str| shared(text, topic) > 0;
         let says_little = |text: &str| says(text) < FEW_STEMS_ALONE && !is_about(text);
-        let own = asked(text, topic);
+        let answer = answered(messages, request, topic);
+        let part = if answer.is_some() { Part::Answered } else { Part::Asked };
+        let is_said = messages[request].role == Role::User;
+        let own = answer.or_else(|| is_said.then(|| asked(text, topic)).flatten());
         let is_bare = own.as_ref().is_none_or(|(_, text)| says(text) < FEW_STEMS_ALONE);
         let is_yes = is_bare && accepts(text);
         let proposed = match own {
             _ if is_accepted => None,
-            None if asks_for_plan(text) => plan(messages, request, topic),
-            _ if is_reply => proposal(messages, request, topic, is_yes),
+            None if approves_plan(messages, request) => plan(messages, request, topic),
+            _ if is_reply && part == Part::Asked => proposal(messages, request, topic, is_yes),
             _ => None,
         };
         if let Some(proposed) = proposed {
             quotes.retain(|kept| !says_little(&kept.text));
             let own = own.filter(|_| !is_bare);
-            let own = own.map(|(range, text)| Quote { part: Part::Asked, message: request, range, text });
+            let own = own.map(|(range, text)| Quote { part, message: request, range, text });
             quotes.splice(0..0, [Some(proposed), own].into_iter().flatten());
             continue;
         }
@@ -153,8 +165,8 @@ pub fn in_conversation(messages: &[Said<'_>], topic: &Topic) -> Vec<Quote> {
         // to a request for which nothing was changed yet.
         let enough = if is_about(&text) { FEW_STEMS_ALONE } else { ENOUGH_STEMS };
         let goes_on = |place: usize, text: &str| is_answer(messages, place, text) || is_open(messages, place);
-        let is_enough = says(&text) >= enough && !goes_on(request, &text);
-        let asked = Quote { part: Part::Asked, message: request, range, text };
+        let is_enough = part == Part::Asked && says(&text) >= enough && !goes_on(request, &text);
+        let asked = Quote { part, message: request, range, text };
         match quotes.first().map(|kept| kept.text.as_str()) {
             // The request to which the proposal answers.
             Some(_) if quotes[0].part == Part::Accepted => {
@@ -172,7 +184,7 @@ pub fn in_conversation(messages: &[Said<'_>], topic: &Topic) -> Vec<Quote> {
             }
             // "Write the docs for it, too" is about the lines, but only the request before it says what "it" is.
             Some(kept) => {
-                let goes_on = goes_on(quotes[0].message, kept);
+                let goes_on = quotes[0].part == Part::Answered || goes_on(quotes[0].message, kept);
                 let is_vague = !is_about(kept) || refers_back(kept) || goes_on;
                 let says_more = says(&asked.text) >= FEW_STEMS_ALONE && is_vague;
                 if is_about(&asked.text) || says_more {
@@ -196,7 +208,7 @@ pub fn in_conversation(messages: &[Said<'_>], topic: &Topic) -> Vec<Quote> {
 /// Puts the request with which a longer talk began before `quotes`, if the last request alone doesn't say what is wanted
 /// and nothing was changed in between.
 fn begun(messages: &[Said<'_>], topic: &Topic, quotes: &mut Vec<Quote>) {
-    let asked = |quote: &&Quote| quote.part == Part::Asked;
+    let asked = |quote: &&Quote| matches!(quote.part, Part::Asked | Part::Answered);
     let Some(last) = quotes.iter().rev().find(asked) else { return };
     if last.text.ends_with(QUESTION_MARKS) || refers_back(&last.text) || shared(&last.text, topic) == 0 {
         let (mut place, mut first) = (last.message, None);

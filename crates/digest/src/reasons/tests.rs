@@ -8,8 +8,10 @@ fn about(lines: &[&str]) -> Topic {
 }
 
 fn found(messages: &[(Role, &str)], lines: &str) -> Vec<(Part, usize, String)> {
-    let messages: Vec<Said<'_>> =
-        messages.iter().map(|(role, text)| Said { role: *role, text, is_after_change: None }).collect();
+    let messages: Vec<Said<'_>> = messages
+        .iter()
+        .map(|(role, text)| Said { role: *role, speaker: None, text, is_after_change: None })
+        .collect();
     let quotes = in_conversation(&messages, &about(&[lines]));
     quotes.into_iter().map(|quote| (quote.part, quote.message, quote.text)).collect()
 }
@@ -222,7 +224,12 @@ fn a_talk_about_a_plan_is_quoted_with_its_first_request() {
         (ASSISTANT, "In the shared folder."),
         (USER, "they are about our business, would another folder be better for them?"),
     ];
-    let said = messages.iter().map(|(role, text)| Said { role: *role, text, is_after_change: Some(false) });
+    let said = messages.iter().map(|(role, text)| Said {
+        role: *role,
+        speaker: None,
+        text,
+        is_after_change: Some(false),
+    });
     let quotes = in_conversation(&said.collect::<Vec<_>>(), &about(&["<DocumentPanel />"]));
     let places: Vec<usize> = quotes.iter().map(|quote| quote.message).collect();
     assert_eq!(places, [0, 4], "{quotes:?}");
@@ -250,6 +257,7 @@ fn a_plan_that_is_carried_out_is_quoted_with_its_item_about_the_lines() {
     ];
     let said = messages.iter().enumerate().map(|(place, (role, text))| Said {
         role: *role,
+        speaker: None,
         text,
         is_after_change: Some(place == 1),
     });
@@ -270,6 +278,7 @@ fn a_request_is_open_until_something_changes() {
         ];
         let said = messages.iter().enumerate().map(|(place, (role, text))| Said {
             role: *role,
+            speaker: None,
             text,
             is_after_change: changes.map(|changes| changes.contains(&place)),
         });
@@ -282,4 +291,57 @@ fn a_request_is_open_until_something_changes() {
     for changes in [None, Some(&[1][..]), Some(&[2])] {
         assert_eq!(texts(changes).len(), 1, "{changes:?}");
     }
+}
+
+/// "1) all of them" used to be quoted without the questions that it answers.
+#[test]
+fn answers_are_quoted_with_their_questions() {
+    let questions = "Before I begin:\n\n1. Where does the stock dialog open from?\n2. Which tanks get a valve?\n\
+        3. Who may open the activity log?\n";
+    let messages = [
+        (USER, "We need an activity log of every operation. Plan all of the work."),
+        (ASSISTANT, questions),
+        (USER, "1) from the table of articles 2) all of those 3) only the admin and the seller"),
+    ];
+    let answer = "Who may open the activity log? – only the admin and the seller";
+    let asked = "We need an activity log of every operation. Plan all of the work.";
+    assert_eq!(
+        found(&messages, "fn may_open(log: &ActivityLog, admin: bool) -> bool {"),
+        [(Part::Asked, 0, asked.to_owned()), (Part::Answered, 2, answer.to_owned())]
+    );
+}
+
+#[test]
+fn what_was_chosen_in_a_dialog_is_quoted() {
+    let chosen = "Tool: AskUserQuestion\nUser has answered your questions: \"Which engine should be the default?\"=\"The \
+        offline engine\", \"How is the flag called?\"=\"--bilingual\".";
+    let plan =
+        format!("# Bilingual output\n\nShow both languages.\n\n- Skip lines of code\n- {}", "x ".repeat(300));
+    let approved = "Tool: ExitPlanMode\nUser has approved your plan. You can now start coding.";
+    let messages = [
+        (Role::User, None, "The command should keep the original beside the translation."),
+        (Role::Assistant, None, "I look at the pipe first."),
+        (Role::Tool, Some("AskUserQuestion"), chosen),
+        (Role::Assistant, None, plan.as_str()),
+        (Role::Tool, Some("ExitPlanMode"), approved),
+        (Role::Assistant, None, "I begin."),
+    ];
+    let said = |until: usize| -> Vec<Said<'_>> {
+        let said = messages[..until].iter();
+        said.map(|(role, speaker, text)| Said {
+            role: *role,
+            speaker: *speaker,
+            text,
+            is_after_change: Some(false),
+        })
+        .collect()
+    };
+    let quotes = in_conversation(&said(3), &about(&["let flag = Flag::named(\"bilingual\");"]));
+    let texts: Vec<_> = quotes.iter().map(|quote| (quote.part, quote.text.as_str())).collect();
+    let asked = (Part::Asked, messages[0].2);
+    assert_eq!(texts, [asked, (Part::Answered, "How is the flag called? – --bilingual")]);
+    let quotes = in_conversation(&said(6), &about(&["if line.is_code() { continue; } // skip"]));
+    let texts: Vec<_> = quotes.iter().map(|quote| (quote.part, quote.text.as_str())).collect();
+    let accepted = "Bilingual output · Show both languages. … Skip lines of code";
+    assert_eq!(texts, [asked, (Part::Accepted, accepted)]);
 }

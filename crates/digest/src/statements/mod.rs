@@ -9,6 +9,7 @@
 //!
 //! Nothing here uses a model. The words that announce a correction are listed for a few languages ([`cues`]).
 
+pub mod answers;
 mod cues;
 pub mod own_words;
 pub mod replies;
@@ -17,7 +18,7 @@ mod takes_back;
 #[cfg(test)]
 mod tests;
 pub mod voice;
-mod words;
+pub(crate) mod words;
 
 use std::collections::BTreeSet;
 use std::ops::Range;

@@ -53,6 +53,26 @@ impl Voice {
     }
 }
 
+/// A message of a conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Said<'a> {
+    /// The ordinal of the message in the session.
+    pub ordinal: i64,
+    /// The speaker's role.
+    pub role: Option<Role>,
+    /// The speaker's name.
+    pub speaker: Option<&'a str>,
+    /// The text.
+    pub text: &'a str,
+}
+
+impl Said<'_> {
+    /// Returns the kind of speaker.
+    pub fn voice(&self) -> Voice {
+        Voice::of(self.role, self.speaker)
+    }
+}
+
 /// Returns whether a speaker's name is the name of a person.
 fn is_persons_name(name: &str) -> bool {
     let begins =

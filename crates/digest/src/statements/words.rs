@@ -1,8 +1,13 @@
-//! Splits a sentence into words with their places, and finds the stems by which sentences are compared.
+//! Splits a sentence into words, and finds the stems by which sentences are compared.
 
 use std::collections::BTreeSet;
 
 use tiro_text::words::{Language, is_cjk, pairs, scripts};
+
+/// Words that begin a question even if it has no question mark.
+pub(crate) const ASKS: &str =
+    "should can could would do does did is are was will shall what why how when where which who whose
+    what's how's";
 
 /// A word, a number, or a mark of punctuation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,6 +130,22 @@ pub(super) fn stem(word: &str) -> String {
         word.pop();
     }
     word
+}
+
+/// Returns the words of `text` in lower case. `must-read` is one word.
+pub(crate) fn words(text: &str) -> Vec<String> {
+    let text = text.to_lowercase().replace('’', "'");
+    let words = text.split(|c: char| !(c.is_alphanumeric() || matches!(c, '\'' | '_' | '-')));
+    words
+        .map(|word| word.trim_matches(['\'', '-']))
+        .filter(|word| !word.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Returns whether a list of words, separated by spaces, has a word.
+pub(crate) fn has(list: &str, word: &str) -> bool {
+    list.split_whitespace().any(|each| each == word)
 }
 
 #[cfg(test)]

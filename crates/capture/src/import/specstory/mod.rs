@@ -6,6 +6,7 @@
 //! of it, and write `Read file: PATH` for a file that was read. Thoughts and the messages of sub-agents are left out.
 
 mod blocks;
+mod chosen;
 mod edits;
 mod steps;
 mod unnamed;
@@ -179,6 +180,7 @@ fn message(role: Role, time: Option<Millis>, body: &str, into: &mut Session) {
         let plan = plans::plan(&asked, &mut Private::default());
         let questions = dialogs::questions(&asked);
         let answered = json(output, "Result:").and_then(|result| dialogs::answered(&questions, result));
+        let answered = answered.or_else(|| chosen::answered(call));
         let output = match (&plan, answered) {
             // The plan becomes a message of the assistant.
             (Some(_), _) => String::new(),

@@ -1,7 +1,7 @@
 //! Recognises standing instructions, preferences and decisions by their wording.
 
-use super::answers;
-use super::words::{ASKS, has, words};
+use crate::statements::answers;
+use crate::statements::words::{ASKS, has, words};
 use tiro_base::memory::Kind;
 
 /// Words before the verb of an instruction that don't belong to it.

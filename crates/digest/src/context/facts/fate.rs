@@ -1,8 +1,8 @@
 //! Follows what becomes of facts: a speaker takes a fact back, or later states its opposite or another choice.
 
 use super::own::Stated;
-use super::words::{has, words};
 use super::{Fact, Said, TakenBack};
+use crate::statements::words::{has, words};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A speaker takes back only what they said in one of this many own messages before. Arbitrary.

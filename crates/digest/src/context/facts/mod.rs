@@ -3,7 +3,7 @@
 //! A fact is a whole sentence in a person's own words that states a rule ("always", "must never", "from now on"), a
 //! preference or a choice ("we decided", "use A instead of B"). The sentence before a choice comes along, because it
 //! mostly says what the choice is about. A question of the assistant and the person's answer together are a decision,
-//! too ([`answers`]). An assistant's sentence is a decision only if it proposes something that lasts and the person
+//! too ([`answers`](crate::statements::answers)). An assistant's sentence is a decision only if it proposes something that lasts and the person
 //! accepts it. An assistant's reports are left to summaries. In a conversation of two people, what one of them tells of
 //! their own past is a fact too.
 //!
@@ -12,35 +12,20 @@
 //! messages, or of which the speaker later states the opposite, is left out or superseded ([`fate`]). The words are
 //! English; a quotation is recognised in all languages.
 
-mod answers;
 mod cues;
 mod fate;
 mod own;
 mod stands;
 #[cfg(test)]
 mod tests;
-mod words;
 
-use crate::statements::replies;
-pub use crate::statements::voice::Voice;
-pub use answers::is_dialog;
+pub use crate::statements::answers::is_dialog;
+pub use crate::statements::voice::{Said, Voice};
+use crate::statements::{answers, replies, words};
 pub use cues::is_standing;
 use own::Stated;
 use std::collections::HashSet;
-use tiro_base::memory::{Kind, Role};
-
-/// A message of a conversation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Said<'a> {
-    /// The ordinal of the message in the session.
-    pub ordinal: i64,
-    /// The speaker's role.
-    pub role: Option<Role>,
-    /// The speaker's name.
-    pub speaker: Option<&'a str>,
-    /// The text.
-    pub text: &'a str,
-}
+use tiro_base::memory::Kind;
 
 /// A sentence that states a fact or a decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,13 +59,6 @@ const OF_MESSAGE: usize = 3;
 /// The maximum number of answers to questions that are taken from one message. Arbitrary: assistants ask fewer
 /// questions at once.
 const ANSWERS: usize = 10;
-
-impl Said<'_> {
-    /// Returns the kind of speaker.
-    pub fn voice(&self) -> Voice {
-        Voice::of(self.role, self.speaker)
-    }
-}
 
 /// Returns the facts and decisions of `messages`, in order. An assistant's messages after the last message of a person
 /// are not judged yet. The caller passes them again after the person has answered.

@@ -1,8 +1,8 @@
 //! Finds the sentences of a message that are the speaker's own words, and what they state.
 
-use super::words::{has, words};
 use super::{Said, cues, stands};
 use crate::statements::replies;
+use crate::statements::words::{has, words};
 use std::ops::Range;
 use tiro_base::memory::Kind;
 use tiro_text::blocks::{self, Form, Sentence, blocks, quotations};

@@ -1,6 +1,6 @@
 //! Decides whether a sentence is understandable without the conversation in which it was said.
 
-use super::words::{has, words};
+use crate::statements::words::{has, words};
 
 /// A fact has at least and at most this many words. Arbitrary: a shorter one names nothing, and a longer one tells a
 /// story.

@@ -1,3 +1,5 @@
+use tiro_base::memory::Role;
+
 use super::*;
 
 fn said(ordinal: i64, role: Role, text: &str) -> Said<'_> {

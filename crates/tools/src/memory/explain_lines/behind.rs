@@ -14,6 +14,7 @@ use tiro_base::memory::{Kind, Memory, MemoryKey, Millis, Role};
 use tiro_base::scope::SessionId;
 use tiro_base::times::minute;
 use tiro_digest::reasons::{self, Part, Quote, Said, Topic, files};
+use tiro_digest::statements::answers::is_dialog;
 use tiro_digest::statements::own_words::{is_prose, own_words};
 use tiro_embed::Encoders;
 use tiro_host::project::OpenProject;
@@ -237,7 +238,8 @@ impl Conversation {
             let until = memory.ordinal.unwrap_or(before);
             let is_known = !self.changes.is_empty();
             let is_after_change = is_known.then(|| self.changes.range(before..until).next().is_some());
-            Said { role: memory.role.unwrap_or(Role::Assistant), text: &memory.text, is_after_change }
+            let role = memory.role.unwrap_or(Role::Assistant);
+            Said { role, speaker: memory.speaker.as_deref(), text: &memory.text, is_after_change }
         };
         self.messages.iter().zip(before).map(said).collect()
     }
@@ -390,7 +392,8 @@ async fn conversation(
     let calls = messages.iter().filter(|memory| writes.contains(&memory.key));
     let changes = calls.filter_map(|memory| memory.ordinal).collect();
     messages.retain(|memory| {
-        let is_said = matches!(memory.role, Some(Role::User | Role::Assistant));
+        let is_said = matches!(memory.role, Some(Role::User | Role::Assistant))
+            || is_dialog(memory.role, memory.speaker.as_deref());
         is_said && memory.ordinal.is_some_and(|at| at < ordinal) && !memory.is_damaged
     });
     let about = store.about_sessions(scope, vec![session.clone()]).await?.pop();
@@ -418,6 +421,7 @@ fn topic(group: &Group) -> Topic {
 fn name_of(part: Part) -> &'static str {
     match part {
         Part::Asked => "asked",
+        Part::Answered => "answered",
         Part::Accepted => "accepted",
         Part::Decided => "decided",
     }

@@ -87,7 +87,7 @@ pub struct Explained {
 /// A sentence that says why lines were written.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Reason {
-    /// asked by the user, accepted by the user, decided by the assistant, or committed.
+    /// asked, answered or accepted by the user, decided by the assistant, or committed.
     pub part: &'static str,
     /// The sentence.
     pub text: String,

@@ -1,9 +1,9 @@
 //! Reads which of the assistant's options a reply chooses.
 
-use super::super::words::{has, words};
 use super::lists::one_line;
 use super::{POINTS, refers};
 use crate::statements::replies;
+use crate::statements::words::{has, words};
 use std::collections::BTreeMap;
 
 /// Words after which an option has its number or letter.

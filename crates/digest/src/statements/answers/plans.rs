@@ -1,7 +1,7 @@
 //! Finds the plan that a person approved.
 
-use super::super::Said;
 use super::one_line;
+use crate::statements::voice::Said;
 use crate::statements::voice::Voice;
 use tiro_base::memory::Role;
 use tiro_text::blocks::{self, Block, Kind, blocks};

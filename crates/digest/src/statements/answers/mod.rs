@@ -8,10 +8,10 @@ mod lists;
 mod options;
 mod plans;
 
-use super::Said;
-use super::words::{ASKS, has, words};
 use crate::statements::stems;
+use crate::statements::voice::Said;
 use crate::statements::voice::Voice;
+use crate::statements::words::{ASKS, has, words};
 use lists::one_line;
 use tiro_base::memory::Role;
 use tiro_text::blocks::{self, Block, blocks, is_boilerplate};
@@ -23,6 +23,9 @@ const ASKING: [&str; 4] = ["AskUserQuestion", "question", "ask_question", "reque
 /// What comes before the questions and answers in the output of such a tool.
 const ANSWERED: &str = "User has answered your questions: ";
 
+/// What comes between a decision and the request that led to it.
+pub(crate) const REQUEST: &str = " (asked for: ";
+
 /// The maximum number of bytes of a question and of an answer. Arbitrary: two sentences.
 const LONGEST: usize = 280;
 
@@ -30,7 +33,7 @@ const LONGEST: usize = 280;
 const TOPIC: usize = 110;
 
 /// A request has at least this many words, in one of this many messages before the questions. Arbitrary.
-const REQUEST: usize = 5;
+const WORDS_OF_REQUEST: usize = 5;
 const REQUEST_WITHIN: usize = 3;
 
 /// Phrases with which a person says what they want.
@@ -144,16 +147,18 @@ pub fn is_dialog(role: Option<Role>, speaker: Option<&str>) -> bool {
 }
 
 /// Returns whether a text is a decision that this module made of a question and its answer.
-pub(super) fn is_decision(text: &str) -> bool {
-    text.starts_with(plans::BEGINS)
-        || text.contains("? – ")
-        || text.contains(" (asked for: ")
-        || text.starts_with("Chosen: ")
+pub(crate) fn is_decision(text: &str) -> bool {
+    is_plan(text) || text.contains("? – ") || text.contains(REQUEST) || text.starts_with("Chosen: ")
+}
+
+/// Returns whether a decision is that a plan was approved.
+pub(crate) fn is_plan(decision: &str) -> bool {
+    decision.starts_with(plans::BEGINS)
 }
 
 /// Returns what the user decided in a client's own dialog, from the message with the output of the client's tool.
 /// `before` are the messages before it.
-pub(super) fn in_dialog(before: &[Said<'_>], message: &Said<'_>) -> Vec<String> {
+pub(crate) fn in_dialog(before: &[Said<'_>], message: &Said<'_>) -> Vec<String> {
     if let Some(decisions) = plans::approved(before, message) {
         return decisions;
     }
@@ -175,7 +180,7 @@ pub(super) fn in_dialog(before: &[Said<'_>], message: &Said<'_>) -> Vec<String> 
 
 /// Returns what a person's `message` decides of the questions or the plan of the assistant. `before` are the messages
 /// before it. The assistant asked in those from the place `from` on.
-pub(super) fn decisions(before: &[Said<'_>], from: usize, message: &Said<'_>) -> Vec<String> {
+pub(crate) fn decisions(before: &[Said<'_>], from: usize, message: &Said<'_>) -> Vec<String> {
     if let Some(decisions) = plans::approved(before, message) {
         return decisions;
     }
@@ -235,8 +240,10 @@ fn decided(question: &str, answer: &str, topic: Option<&str>) -> Option<String> 
             !points && said.len() > if agrees { 6 } else { 3 }
         }
     };
+    // The letter of an option, whose text is elsewhere.
+    let is_letter = said.len() == 1 && said[0].chars().count() == 1 && said[0].is_ascii();
     let joint = if is_question { " – " } else { ": " };
-    (fits && says_enough && !is_status && !is_open && !is_cut && !said.is_empty())
+    (fits && says_enough && !is_letter && !is_status && !is_open && !is_cut && !said.is_empty())
         .then(|| about(format!("{question}{joint}{answer}"), topic))
 }
 
@@ -250,7 +257,7 @@ fn without_advice(answer: &str) -> &str {
 fn about(decision: String, topic: Option<&str>) -> String {
     let is_short = decision.split_whitespace().count() < SPEAKS_ALONE;
     match topic.filter(|topic| is_short && stems(topic).intersection(&stems(&decision)).count() < SHARED) {
-        Some(topic) => format!("{decision} (asked for: {topic})"),
+        Some(topic) => format!("{decision}{REQUEST}{topic})"),
         None => decision,
     }
 }
@@ -266,7 +273,7 @@ fn topic(before: &[Said<'_>]) -> Option<String> {
         }
         let said = blocks(text).into_iter().filter(Block::is_said);
         let sentences = said.flat_map(|block| blocks::sentences(&block)).map(|sentence| sentence.text);
-        let says_something = |text: &String| !is_boilerplate(text) && words(text).len() >= REQUEST;
+        let says_something = |text: &String| !is_boilerplate(text) && words(text).len() >= WORDS_OF_REQUEST;
         let sentences: Vec<String> = sentences.filter(says_something).collect();
         let is_wish = |text: &&String| {
             let said = format!(" {} ", words(text).join(" "));

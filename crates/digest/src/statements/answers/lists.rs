@@ -1,6 +1,6 @@
 //! Reads numbered lists: the questions of an assistant, and a person's answers.
 
-use super::super::words::words;
+use crate::statements::words::words;
 use std::collections::BTreeMap;
 
 /// The maximum number of words before a colon that are the label of a question. Arbitrary.
@@ -10,7 +10,7 @@ const LABEL: usize = 6;
 /// several.
 pub(super) fn answers(reply: &str) -> BTreeMap<u32, String> {
     let mut items: BTreeMap<u32, String> = BTreeMap::new();
-    for line in reply.lines() {
+    for line in reply.lines().flat_map(items_of_line) {
         let next = items.last_key_value().map(|(number, _)| *number);
         match number(line.trim_start()) {
             None if next.is_none() && !line.trim().is_empty() => return BTreeMap::new(),
@@ -30,6 +30,19 @@ pub(super) fn answers(reply: &str) -> BTreeMap<u32, String> {
             }
         }
     }
+    items
+}
+
+/// Divides a line that has several items, as in "1) all 2) yes 3) no", into its items.
+fn items_of_line(line: &str) -> Vec<&str> {
+    let Some((first, _)) = number(line.trim_start()) else { return vec![line] };
+    let (mut items, mut rest) = (Vec::new(), line);
+    for next in first + 1.. {
+        let Some(at) = rest.find(&format!(" {next}) ")) else { break };
+        items.push(&rest[..at]);
+        rest = &rest[at + 1..];
+    }
+    items.push(rest);
     items
 }
 
