@@ -227,7 +227,7 @@ fn a_file_whose_making_is_not_recorded_leads_to_the_request_before_it_was_named(
         Now the pump needs a controller that stops it when the tank is full.\n\n---\n\n_**Assistant**_\n\n\
         I write `pump_controller.rs`:\n\n---\n\nTool use: **write**\n\n---\n\nDone.\n\n---\n\n\
         _**User (2026-02-28 10:10:00Z)**_\n\nThe limits of all tanks should come from a table of the maker.\n\n---\n\n\
-        _**Assistant**_\n\nLet me create the table:\n\n---\n\n```bash\npython make.py > src/limits_of_tanks.rs\n```\n\n```\nok\n```\n\n---\n";
+        _**Assistant**_\n\nLet me create the table:\n\n---\n\n```bash\npython make.py src/limits_of_tanks.rs\n```\n\n```\nok\n```\n\n---\n";
     repo.write(".specstory/history/2026-02-28_10-00Z-valve.md", export);
     let valve = "fn valve() {}\nfn tighten_by_quarter() {}\nfn loosen_by_quarter() {}\nfn turn_by_quarter() {}\n\
         fn rewritten_by_a_formatter() {}\n";

@@ -125,7 +125,7 @@ pub(super) fn command(arguments: &Arguments<'_>) -> Option<String> {
 /// Returns the files that a command line writes, as far as its words show them: by redirections, edits in place, moves,
 /// copies and removals. If the command line contains the written lines, as in a here-document, their hashes are
 /// included.
-fn by_command(line: &str) -> Vec<WrittenFile> {
+pub(super) fn by_command(line: &str) -> Vec<WrittenFile> {
     let mut files: Vec<WrittenFile> = Vec::new();
     for command in shell::commands(&line[..line.floor_char_boundary(MOST_BYTES)]) {
         let (name, arguments) = command.name();

@@ -3,6 +3,7 @@
 
 mod answers;
 pub mod files;
+mod plans;
 mod requests;
 #[cfg(test)]
 mod tests;
@@ -10,8 +11,9 @@ mod tests;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use self::answers::{answered, approves_plan, decided, is_answer, is_closed, is_open, plan, proposal};
-use self::requests::{asked, refers_back};
+use self::answers::{answered, decided, is_answer, is_closed, is_open, proposal};
+use self::plans::{approves_plan, followed_plan, named_item, numbers, plan};
+use self::requests::{asked, few_words, refers_back};
 use crate::statements::own_words::is_prose;
 use crate::statements::replies::{accepts, confirms};
 use crate::statements::stems;
@@ -121,8 +123,9 @@ pub fn words_of(texts: &[&str]) -> BTreeSet<String> {
 
 /// Returns the sentences that say why lines were written: first what the user asked for or accepted, then the reason
 /// that the assistant gave. `messages` are those before the lines were written, in order, and `topic` is what the lines are
-/// about. The result is empty if nothing says why.
-pub fn in_conversation(messages: &[Said<'_>], topic: &Topic) -> Vec<Quote> {
+/// about. The last message `announces` them if nothing else was changed between it and the lines. The result is empty if
+/// nothing says why.
+pub fn in_conversation(messages: &[Said<'_>], topic: &Topic, announces: bool) -> Vec<Quote> {
     let is_request = |place: &usize| match messages[*place].role {
         Role::User => true,
         Role::Tool => approves_plan(messages, *place) || answered(messages, *place, topic).is_some(),
@@ -133,44 +136,47 @@ pub fn in_conversation(messages: &[Said<'_>], topic: &Topic) -> Vec<Quote> {
     let mut later = None;
     for request in requests.take(REQUESTS) {
         let is_accepted = quotes.first().is_some_and(|quote| quote.part == Part::Accepted);
-        if later.replace(request).is_some_and(|later| is_accepted && is_closed(messages, later)) {
+        let later = later.replace(request);
+        if later.is_some_and(|later| is_accepted && is_closed(messages, later)) {
             break;
         }
-        let text = messages[request].text;
-        let is_reply = accepts(text) || confirms(text);
-        let says = |text: &str| stems(text).len();
-        let is_about = |text: &str| shared(text, topic) > 0;
-        let says_little = |text: &str| says(text) < FEW_STEMS_ALONE && !is_about(text);
-        let answer = answered(messages, request, topic);
-        let part = if answer.is_some() { Part::Answered } else { Part::Asked };
-        let is_said = messages[request].role == Role::User;
-        let own = answer.or_else(|| is_said.then(|| asked(text, topic)).flatten());
-        let is_bare = own.as_ref().is_none_or(|(_, text)| says(text) < FEW_STEMS_ALONE);
-        let is_yes = is_bare && accepts(text);
-        let proposed = match own {
-            _ if is_accepted => None,
-            None if approves_plan(messages, request) => plan(messages, request, topic),
-            _ if is_reply && part == Part::Asked => proposal(messages, request, topic, is_yes),
-            _ => None,
+        // "Fix 2 and 4", after 1 and 3 were fixed.
+        let stands_alone = |kept: &Quote| {
+            let enough = if shared(&kept.text, topic) > 0 { FEW_STEMS_ALONE } else { ENOUGH_STEMS };
+            let says_enough = says(&kept.text) >= enough && !refers_back(&kept.text);
+            says_enough || !numbers(messages[kept.message].text).is_empty()
         };
-        if let Some(proposed) = proposed {
-            quotes.retain(|kept| !says_little(&kept.text));
-            let own = own.filter(|_| !is_bare);
-            let own = own.map(|(range, text)| Quote { part, message: request, range, text });
-            quotes.splice(0..0, [Some(proposed), own].into_iter().flatten());
+        let is_else = |kept: &Quote| stands_alone(kept) && asks_something_else(messages, kept.message);
+        if quotes.first().is_some_and(is_else) {
+            break;
+        }
+        // The user stopped the assistant, added something, and sent the request again.
+        let text = messages[request].text.trim();
+        if later.is_some_and(|later| messages[later].text.trim_start().starts_with(text)) {
             continue;
         }
-        let Some((range, text)) = own else { continue };
+        let says_little = |text: &str| says_little(text, topic);
+        let own = own(messages, request, topic);
+        let accepted = if is_accepted { None } else { accepted(messages, request, topic, own.as_ref()) };
+        if let Some(accepted) = accepted {
+            quotes.retain(|kept| !says_little(&kept.text));
+            quotes.splice(0..0, [Some(accepted), own.filter(|own| !is_bare(own))].into_iter().flatten());
+            continue;
+        }
+        let Some(asked) = own.or_else(|| few_words(messages, request)) else { continue };
         // An answer to a question of the assistant is understood with what was asked before, and so is what the user adds
         // to a request for which nothing was changed yet.
-        let enough = if is_about(&text) { FEW_STEMS_ALONE } else { ENOUGH_STEMS };
-        let goes_on = |place: usize, text: &str| is_answer(messages, place, text) || is_open(messages, place);
-        let is_enough = part == Part::Asked && says(&text) >= enough && !goes_on(request, &text);
-        let asked = Quote { part, message: request, range, text };
+        let is_about = |text: &str| shared(text, topic) > 0;
+        let enough = if is_about(&asked.text) { FEW_STEMS_ALONE } else { ENOUGH_STEMS };
+        let goes_on = |quote: &Quote| {
+            let Quote { part, message, ref text, .. } = *quote;
+            part == Part::Answered || is_answer(messages, message, text) || is_open(messages, message)
+        };
+        let is_enough = says(&asked.text) >= enough && !goes_on(&asked);
         match quotes.first().map(|kept| kept.text.as_str()) {
             // The request to which the proposal answers.
             Some(_) if quotes[0].part == Part::Accepted => {
-                if says_little(&asked.text) || asked.text.ends_with(QUESTION_MARKS) {
+                if says_little(&asked.text) || is_question(&asked.text) {
                     continue;
                 }
                 quotes.insert(0, asked);
@@ -178,14 +184,18 @@ pub fn in_conversation(messages: &[Said<'_>], topic: &Topic) -> Vec<Quote> {
             }
             // "Carry on with the next steps" says nothing without the request before it.
             Some(kept) if says_little(kept) => {
+                // "Refactor now", after the request before it was done, asks for something else.
+                if asks_something_else(messages, quotes[0].message) {
+                    break;
+                }
                 if !says_little(&asked.text) || says(&asked.text) > says(kept) {
                     quotes = vec![asked];
                 }
             }
             // "Write the docs for it, too" is about the lines, but only the request before it says what "it" is.
             Some(kept) => {
-                let goes_on = quotes[0].part == Part::Answered || goes_on(quotes[0].message, kept);
-                let is_vague = !is_about(kept) || refers_back(kept) || goes_on;
+                let is_other = !is_about(kept) && !asks_something_else(messages, quotes[0].message);
+                let is_vague = is_other || refers_back(kept) || goes_on(&quotes[0]);
                 let says_more = says(&asked.text) >= FEW_STEMS_ALONE && is_vague;
                 if is_about(&asked.text) || says_more {
                     quotes.insert(0, asked);
@@ -201,8 +211,75 @@ pub fn in_conversation(messages: &[Said<'_>], topic: &Topic) -> Vec<Quote> {
     begun(messages, topic, &mut quotes);
     // A request such as "implement the plan" says nothing, but the assistant often says which part of it comes next.
     let is_vague = quotes.iter().all(|quote| shared(&quote.text, topic) == 0);
-    quotes.extend(decided(messages, topic, is_vague));
+    quotes.extend(decided(messages, topic, is_vague, announces));
     quotes
+}
+
+/// Returns what a message of the user says for itself about the lines.
+fn own(messages: &[Said<'_>], request: usize, topic: &Topic) -> Option<Quote> {
+    let quote = |part, (range, text)| Quote { part, message: request, range, text };
+    if let Some(answer) = answered(messages, request, topic) {
+        return Some(quote(Part::Answered, answer));
+    }
+    let Said { role, text, .. } = messages[request];
+    let is_own = role == Role::User && followed_plan(text, request, topic).is_none();
+    is_own.then(|| asked(text, topic)).flatten().map(|asked| quote(Part::Asked, asked))
+}
+
+/// Returns what the user accepts with a message: a plan, a proposal, or items of a list. `own` is what the message says for
+/// itself.
+fn accepted(messages: &[Said<'_>], request: usize, topic: &Topic, own: Option<&Quote>) -> Option<Quote> {
+    let Said { role, text, .. } = messages[request];
+    let is_bare = own.is_none_or(is_bare);
+    let is_answer_alone = own.is_some_and(|own| own.part == Part::Answered);
+    if let Some(plan) = followed_plan(text, request, topic) {
+        return Some(plan);
+    }
+    if own.is_none() && approves_plan(messages, request) {
+        return plan(messages, request, topic);
+    }
+    if is_reply(messages, request) && !is_answer_alone {
+        return proposal(messages, request, topic, is_bare && accepts(text));
+    }
+    let is_named = role == Role::User && is_bare;
+    let item = is_named.then(|| named_item(messages, request, topic)).flatten();
+    item.or_else(|| {
+        let is_answer = is_named && is_answer(messages, request, text);
+        is_answer.then(|| proposal(messages, request, topic, false)).flatten()
+    })
+}
+
+/// Returns how many words a text has that say something.
+fn says(text: &str) -> usize {
+    stems(text).len()
+}
+
+/// Returns whether a quotation says little for itself.
+fn is_bare(quote: &Quote) -> bool {
+    says(&quote.text) < FEW_STEMS_ALONE
+}
+
+/// Returns whether a text says little, and nothing about the lines.
+fn says_little(text: &str, topic: &Topic) -> bool {
+    says(text) < FEW_STEMS_ALONE && shared(text, topic) == 0
+}
+
+/// Returns whether a message only agrees with the one before it.
+fn is_reply(messages: &[Said<'_>], place: usize) -> bool {
+    accepts(messages[place].text) || confirms(messages[place].text)
+}
+
+/// Returns whether a message says something else than to go on, after the request before it was done.
+fn asks_something_else(messages: &[Said<'_>], place: usize) -> bool {
+    let text = messages[place].text;
+    let says_more = says(text) > 0 && !is_reply(messages, place) || !numbers(text).is_empty();
+    says_more && is_closed(messages, place)
+}
+
+/// Returns whether a text is one question.
+fn is_question(text: &str) -> bool {
+    let is_only = || ![". ", " · ", "… ", "? "].iter().any(|end| text.contains(end));
+    text.ends_with(QUESTION_MARKS) && is_only()
 }
 
 /// Puts the request with which a longer talk began before `quotes`, if the last request alone doesn't say what is wanted

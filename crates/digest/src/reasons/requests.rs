@@ -3,9 +3,11 @@
 use std::cmp::Reverse;
 use std::ops::Range;
 
-use super::{LONGEST_REQUEST, Topic, connects, shared};
+use super::files::names_it;
+use super::{LONGEST_REQUEST, Part, Quote, Said, Topic, asks_something_else, connects, shared};
 use crate::statements::own_words::{is_prose, own_words};
 use crate::statements::stems;
+use tiro_base::memory::Role;
 use tiro_text::blocks::{Form, Sentence, blocks, first_error, is_boilerplate};
 
 /// A request of fewer stems than this says too little to be quoted alone. Arbitrary.
@@ -13,6 +15,22 @@ const FEW_STEMS: usize = 2;
 
 /// A request of at most this many words that is no sentence is a command. Arbitrary.
 const WORDS_OF_COMMAND: usize = 5;
+
+/// A request of at most this many words that speaks of a commit asks for nothing else. Arbitrary.
+const WORDS_ABOUT_COMMIT: usize = 10;
+
+/// Words of a request for a commit.
+const COMMITS: [&str; 6] = [
+    "commit message",
+    "commit-message",
+    "commit and push",
+    "git commit",
+    "commit this",
+    "commit the changes",
+];
+
+/// The longest item of a request that is quoted because it names the file, in characters. Arbitrary: three lines.
+const LONGEST_ITEM: usize = 300;
 
 /// A request with at least this many items is a list. Arbitrary.
 const ITEMS: usize = 3;
@@ -24,8 +42,35 @@ const LONGEST_SENTENCE: usize = 500;
 /// and of paragraphs.
 const GAP: usize = 16;
 
-/// Returns what a request says about the lines: the sentence about them with those around it, or its beginning.
+/// Returns what a request says about the lines: the sentence about them with those around it, or its beginning, and its item
+/// about their file.
 pub(super) fn asked(request: &str, topic: &Topic) -> Option<(Range<usize>, String)> {
+    if is_about_a_commit(request) {
+        return None;
+    }
+    let (range, text) = sentence_about(request, topic)?;
+    // A long request has an item for the file.
+    let names_file = |text: &str| topic.files.iter().any(|name| names_it(text, name));
+    let item = blocks(request).into_iter().find(|block| block.is_said() && names_file(&block.text));
+    let item = item.filter(|item| !names_file(&text) && item.text.chars().count() <= LONGEST_ITEM);
+    Some(match item {
+        Some(item) => {
+            let range = range.start.min(item.range.start)..range.end.max(item.range.end);
+            (range, format!("{text} … {}", item.text.split_whitespace().collect::<Vec<_>>().join(" ")))
+        }
+        None => (range, text),
+    })
+}
+
+/// Returns whether a short request asks for a commit or its message, not for a change.
+fn is_about_a_commit(request: &str) -> bool {
+    let lower = request.trim_start().to_lowercase();
+    let is_short = lower.split_whitespace().count() <= WORDS_ABOUT_COMMIT;
+    is_short && (lower.starts_with("commit") || COMMITS.iter().any(|words| lower.contains(words)))
+}
+
+/// Returns the sentence of a request about the lines with those around it, or its beginning.
+fn sentence_about(request: &str, topic: &Topic) -> Option<(Range<usize>, String)> {
     let own = own_words(request).into_iter().map(|own| as_written(request, own));
     let mut own: Vec<Sentence> = own.collect();
     let is_list = own.iter().filter(|sentence| sentence.is_item).count() >= ITEMS;
@@ -129,6 +174,17 @@ fn command(request: &str) -> Option<(Range<usize>, String)> {
     let is_said = text.chars().all(|c| c.is_alphanumeric() || " .,:!?'-/".contains(c));
     let is_short = text.split(' ').count() <= WORDS_OF_COMMAND;
     (is_said && is_short && stems(&text).len() >= FEW_STEMS).then_some((block.range, text))
+}
+
+/// Returns a request of a few words that says something else than to go on, such as "Refactor now".
+pub(super) fn few_words(messages: &[Said<'_>], message: usize) -> Option<Quote> {
+    let text = messages[message].text.trim();
+    let is_short =
+        messages[message].role == Role::User && text.split_whitespace().count() <= WORDS_OF_COMMAND;
+    let is_quoted =
+        is_short && text.starts_with(char::is_alphabetic) && asks_something_else(messages, message);
+    let range = 0..messages[message].text.len();
+    is_quoted.then(|| Quote { part: Part::Asked, message, range, text: text.to_owned() })
 }
 
 /// Returns the first line of a request before a log or other output that was pasted, or else the first error in it.

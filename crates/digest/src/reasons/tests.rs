@@ -12,7 +12,7 @@ fn found(messages: &[(Role, &str)], lines: &str) -> Vec<(Part, usize, String)> {
         .iter()
         .map(|(role, text)| Said { role: *role, speaker: None, text, is_after_change: None })
         .collect();
-    let quotes = in_conversation(&messages, &about(&[lines]));
+    let quotes = in_conversation(&messages, &about(&[lines]), false);
     quotes.into_iter().map(|quote| (quote.part, quote.message, quote.text)).collect()
 }
 
@@ -230,7 +230,7 @@ fn a_talk_about_a_plan_is_quoted_with_its_first_request() {
         text,
         is_after_change: Some(false),
     });
-    let quotes = in_conversation(&said.collect::<Vec<_>>(), &about(&["<DocumentPanel />"]));
+    let quotes = in_conversation(&said.collect::<Vec<_>>(), &about(&["<DocumentPanel />"]), false);
     let places: Vec<usize> = quotes.iter().map(|quote| quote.message).collect();
     assert_eq!(places, [0, 4], "{quotes:?}");
     assert_eq!(found(&[(USER, "Implement phase 12")], "upload()")[0].2, "Implement phase 12");
@@ -261,7 +261,7 @@ fn a_plan_that_is_carried_out_is_quoted_with_its_item_about_the_lines() {
         text,
         is_after_change: Some(place == 1),
     });
-    let quotes = in_conversation(&said.collect::<Vec<_>>(), &about(&["fn shut() {}"]));
+    let quotes = in_conversation(&said.collect::<Vec<_>>(), &about(&["fn shut() {}"]), false);
     let texts: Vec<_> = quotes.iter().map(|quote| (quote.part, quote.text.as_str())).collect();
     let accepted =
         "Safer tanks · The tanks must not overflow. … Close pumps/valve.rs before the tank is full";
@@ -282,7 +282,7 @@ fn a_request_is_open_until_something_changes() {
             text,
             is_after_change: changes.map(|changes| changes.contains(&place)),
         });
-        let quotes = in_conversation(&said.collect::<Vec<_>>(), &about(&["park in the village"]));
+        let quotes = in_conversation(&said.collect::<Vec<_>>(), &about(&["park in the village"]), false);
         quotes.into_iter().map(|quote| quote.text).collect()
     };
     for changes in [Some(&[][..]), Some(&[0])] {
@@ -336,12 +336,117 @@ fn what_was_chosen_in_a_dialog_is_quoted() {
         })
         .collect()
     };
-    let quotes = in_conversation(&said(3), &about(&["let flag = Flag::named(\"bilingual\");"]));
+    let quotes = in_conversation(&said(3), &about(&["let flag = Flag::named(\"bilingual\");"]), false);
     let texts: Vec<_> = quotes.iter().map(|quote| (quote.part, quote.text.as_str())).collect();
     let asked = (Part::Asked, messages[0].2);
     assert_eq!(texts, [asked, (Part::Answered, "How is the flag called? – --bilingual")]);
-    let quotes = in_conversation(&said(6), &about(&["if line.is_code() { continue; } // skip"]));
+    let quotes = in_conversation(&said(6), &about(&["if line.is_code() { continue; } // skip"]), false);
     let texts: Vec<_> = quotes.iter().map(|quote| (quote.part, quote.text.as_str())).collect();
     let accepted = "Bilingual output · Show both languages. … Skip lines of code";
     assert_eq!(texts, [asked, (Part::Accepted, accepted)]);
+}
+
+/// "Address 2 and 4" used to be quoted as it is, and says nothing.
+#[test]
+fn an_item_that_is_named_by_its_number_is_quoted() {
+    let review = "## Major\n\n### 1. The tank overflows\n\nNobody closes the valve.\n\n### 2. Retries are not counted\n\n\
+        The retry delay stays the same, so the pump asks too often.\n\n## Verdict\n\nFix 1 first.\n";
+    let item = "2. Retries are not counted … The retry delay stays the same, so the pump asks too often.";
+    let lines = "let delay = retry_delay(attempt);";
+    let told = |request: &str, review: &str| {
+        let messages = [(USER, "/review 244"), (ASSISTANT, review), (USER, request)];
+        found(&messages, lines).into_iter().map(|(part, _, text)| (part, text)).collect::<Vec<_>>()
+    };
+    let accepted = [(Part::Accepted, item.to_owned())];
+    assert_eq!(told("Let's address #1-2", review), accepted);
+    assert_eq!(told("fix 2", review), accepted);
+    assert_eq!(told("fix 1", review), [(Part::Accepted, "1. The tank overflows".to_owned())]);
+    assert!(told("fix MIP 2", review).iter().all(|(part, _)| *part != Part::Accepted));
+}
+
+#[test]
+fn a_session_that_begins_with_a_plan_quotes_its_item() {
+    let plan = "Implement the following plan:\n\n# Plan: Counted retries\n\nThe server answers 429.\n\n## Steps\n\n\
+        1. Count the attempt in the retry delay\n2. Close the tank\n";
+    let quoted = "Plan: Counted retries · The server answers 429. … Count the attempt in the retry delay";
+    assert_eq!(
+        found(&[(USER, plan)], "let delay = retry_delay(attempt);"),
+        [(Part::Accepted, 0, quoted.to_owned())]
+    );
+}
+
+#[test]
+fn a_request_that_was_sent_again_is_quoted_once() {
+    let messages = [
+        (USER, "The retry delay is too short."),
+        (USER, "The retry delay is too short. Count the attempt, too."),
+    ];
+    let quoted = "The retry delay is too short. Count the attempt, too.";
+    assert_eq!(found(&messages, "retry_delay(attempt)"), [(Part::Asked, 1, quoted.to_owned())]);
+}
+
+/// A short request after a change asks for something else, so the request before it is not its reason.
+#[test]
+fn an_order_after_a_change_stands_for_itself() {
+    let messages = [
+        (USER, "Sum the counts of what was redacted, because the log understates them."),
+        (ASSISTANT, "Done. The flags of both commands are still defined twice."),
+        (USER, "Refactor now"),
+        (ASSISTANT, "The flags and their defaults get one home."),
+    ];
+    let said = messages.iter().enumerate().map(|(place, (role, text))| Said {
+        role: *role,
+        speaker: None,
+        text,
+        is_after_change: Some(place == 1),
+    });
+    let quotes = in_conversation(&said.collect::<Vec<_>>(), &about(&["fn defaults() -> Flags {"]), false);
+    let texts: Vec<_> = quotes.iter().map(|quote| (quote.part, quote.text.as_str())).collect();
+    let decided = "The flags and their defaults get one home.";
+    assert_eq!(texts, [(Part::Asked, "Refactor now"), (Part::Decided, decided)]);
+}
+
+#[test]
+fn a_request_for_a_commit_is_no_reason() {
+    let messages = [
+        (USER, "Write a commit message that is worthy of 1.1"),
+        (ASSISTANT, "Here it is."),
+        (USER, "it seems that the tests fail"),
+    ];
+    let failing = [(Part::Asked, 2, "it seems that the tests fail".to_owned())];
+    assert_eq!(found(&messages, "fn close() {}"), failing);
+    assert!(found(&[(USER, "Fix the hook that runs before a commit")], "fn hook() {}").len() == 1);
+}
+
+/// A sentence from further up used to be quoted, because it has more words of the lines.
+#[test]
+fn what_the_assistant_says_right_before_the_lines_is_quoted() {
+    let said = |(role, text): &(Role, &'static str)| Said {
+        role: *role,
+        speaker: None,
+        text,
+        is_after_change: Some(false),
+    };
+    let messages = [
+        (USER, "implementiere auch Tests"),
+        (ASSISTANT, "Zuerst erweitere ich die Tests der Pumpe: retry_delay und attempt"),
+        (ASSISTANT, "Jetzt erstelle ich umfassende Tests für die neuen Felder"),
+    ];
+    let messages: Vec<Said<'_>> = messages.iter().map(said).collect();
+    let told = |announces: bool| {
+        let quotes = in_conversation(&messages, &about(&["retry_delay(attempt)"]), announces);
+        quotes.into_iter().find(|quote| quote.part == Part::Decided).map(|quote| quote.message)
+    };
+    assert_eq!((told(true), told(false)), (Some(2), Some(1)));
+}
+
+#[test]
+fn an_item_of_a_long_request_that_names_the_file_is_quoted() {
+    let request = "I want to develop version 2 of the server, which is all about security.\n\n\
+        - keep the old clients working\n- describe every change in pumps/valve.rs, too\n- write tests\n";
+    let quoted = found(&[(USER, request)], "fn version() -> u32 { 2 }");
+    assert!(
+        quoted[0].2.ends_with("… describe every change in pumps/valve.rs, too")
+            || quoted[0].2.contains("valve.rs")
+    );
 }

@@ -39,7 +39,7 @@ const SKILL: &str = "Base directory for this skill:";
 const SUBAGENT: &str = "subagentComposerId";
 
 /// A date that was found.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FoundDate {
     /// The time, as if it were in UTC.
     at: Millis,
@@ -92,8 +92,16 @@ pub fn read(stem: &str, text: &str) -> Session {
     let is_of_another = top.contains("<!-- Claude Code Session ");
     session.title =
         session.title.filter(|title| date(title).is_none() && !title.is_empty() && !is_of_another);
+    let mut command_at = None;
     for (place, head) in heads.iter().enumerate() {
         let end = heads.get(place + 1).map_or(text.len(), |next| next.from);
+        // After a command of the user's own, Claude Code adds the text of the command as a message of the user.
+        let is_of_command = head.role == Role::User && head.time.is_some() && head.time == command_at;
+        let is_command = text[head.to..end].trim_start().starts_with("<command-message>");
+        command_at = head.time.filter(|_| is_command);
+        if is_of_command {
+            continue;
+        }
         if head.is_sidechain {
             session.left_out += 1;
             continue;
@@ -320,6 +328,28 @@ mod tests {
         let tags = "<command-name>".repeat(300_000);
         let said = read("x", &format!("_**User**_\n\n{tags}\n")).said;
         assert_eq!((said.len(), said[0].text.len()), (1, tags.len()));
+    }
+
+    /// The text of a command, with the output of programs in it, used to be quoted as the words of the user.
+    #[test]
+    fn the_text_of_a_command_is_left_out() {
+        let head = |time: &str| format!("_**User (2026-03-01 {time}Z)**_\n\n");
+        let command = |first: &str, second: &str| {
+            format!(
+                "<{first}>review</{first}>\n<{second}>/review</{second}>\n<command-args>244</command-args>\n\n"
+            )
+        };
+        let own = command("command-message", "command-name")
+            + &head("10:00:00")
+            + "## Context\n\n- state: OPEN\n\n";
+        let built_in = command("command-name", "command-message") + &head("10:00:00") + "Paint the crane.\n";
+        let said = |text: &str| -> Vec<String> {
+            let said = read("x", &(head("10:00:00") + text)).said;
+            said.into_iter().map(|said| said.text).collect()
+        };
+        assert_eq!(said(&own), ["/review 244"]);
+        assert_eq!(said(&(own + &head("10:00:09") + "Why?\n")), ["/review 244", "Why?"]);
+        assert_eq!(said(&built_in), ["/review 244", "Paint the crane."]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::blocks::{RESULT, attribute};
 use super::edits;
-use crate::import::evidence::{WrittenFile, commits};
+use crate::import::evidence::{WrittenFile, by_command, commits};
 use crate::import::gist;
 use tiro_base::memory::Role;
 
@@ -51,7 +51,7 @@ impl Step {
     fn of(name: &str, output: &str) -> Step {
         let has = |words: &[&str]| words.iter().any(|word| name.to_lowercase().contains(word));
         let work = match (has(&SHELLS), has(&READERS)) {
-            (true, _) => (Vec::new(), ran(output)),
+            (true, _) => ran(output),
             (false, true) => Work::default(),
             (false, false) => (edits::written(output), None),
         };
@@ -97,19 +97,20 @@ pub(super) fn work(call: &str) -> Work {
         return Work::default();
     }
     if kind == "shell" {
-        return (Vec::new(), ran(call));
+        return ran(call);
     }
     (edits::written(call), None)
 }
 
-/// Returns the ids of the commits that a command made. The command is in the first fenced block, and its output in the
-/// second; or it is marked as code, and its output follows a label.
-fn ran(call: &str) -> Option<Vec<String>> {
+/// Returns what a command changed. The command is in the first fenced block, and its output in the second; or it is marked
+/// as code, and its output follows a label.
+fn ran(call: &str) -> Work {
     let asked = [RESULT, "\nError:\n"].iter().find_map(|label| call.split_once(label));
     let asked = asked.map_or(call, |(asked, _)| asked);
     let commands =
         asked.split("```").nth(1).and_then(|block| block.split_once('\n')).map(|(_, command)| command);
-    commits(commands.or_else(|| asked.split('`').nth(1)).unwrap_or_default(), call)
+    let commands = commands.or_else(|| asked.split('`').nth(1)).unwrap_or_default();
+    (by_command(commands), commits(commands, call))
 }
 
 /// Returns the steps of an assistant: texts, calls, and the files that were read. A line `---` between two texts is a part

@@ -79,6 +79,9 @@ pub async fn with_writers(project: &OpenProject, mut groups: Vec<Group>, now: Mi
         group.links = group.memory.and_then(|commit| links.get(&commit)).cloned().unwrap_or_default();
         let until = group.commit.as_ref().map_or(now, |commit| commit.time + AFTER_COMMIT);
         group.find_changes(&rows, group.commit.as_ref().map_or(now, |commit| commit.time + SECOND));
+        if let Some(before) = making::changed_before(project, &group).await? {
+            group.leave_changes_after(before);
+        }
         for group in group.by_writer(&rows, until) {
             let is_enough = near.len() == MOST_COPIES && !near.contains_key(&until);
             if is_enough || !group.may_be_copied() {
@@ -222,12 +225,16 @@ struct Conversation {
     messages: Vec<Memory>,
     /// The ordinals of the calls that changed files; empty if none is recorded.
     changes: BTreeSet<i64>,
+    /// The ordinal of the call that wrote the lines.
+    at: i64,
 }
 
 impl Conversation {
     /// Returns the sentences that say why lines about this topic were written.
     fn quotes(&self, topic: &Topic) -> Vec<Quote> {
-        reasons::in_conversation(&self.said(), topic)
+        let last = self.messages.last().and_then(|memory| memory.ordinal);
+        let announces = last.is_some_and(|last| self.changes.range(last..=self.at).next() == Some(&self.at));
+        reasons::in_conversation(&self.said(), topic, announces)
     }
 
     fn said(&self) -> Vec<Said<'_>> {
@@ -397,7 +404,8 @@ async fn conversation(
         is_said && memory.ordinal.is_some_and(|at| at < ordinal) && !memory.is_damaged
     });
     let about = store.about_sessions(scope, vec![session.clone()]).await?.pop();
-    Ok(Conversation { session: Some(session), title: about.and_then(|about| about.title), messages, changes })
+    let title = about.and_then(|about| about.title);
+    Ok(Conversation { session: Some(session), title, messages, changes, at: ordinal })
 }
 
 /// Returns what the lines of `group` are about.

@@ -47,11 +47,13 @@ pub struct Writer {
     pub session: SessionKey,
     /// The file that it wrote.
     pub path: String,
+    /// When it was called.
+    pub time: Millis,
 }
 
 impl Writer {
     fn of(row: &WriteRow) -> Writer {
-        Writer { memory: row.memory, session: row.session, path: row.path.clone() }
+        Writer { memory: row.memory, session: row.session, path: row.path.clone(), time: row.time }
     }
 }
 
@@ -185,6 +187,13 @@ impl Group {
             changes.reverse();
         }
         self.changes = changes.into_iter().take(MOST_CHANGES).map(Writer::of).collect();
+    }
+
+    /// Leaves out the calls before `time`, when an earlier commit changed the file, unless no call is left.
+    pub fn leave_changes_after(&mut self, time: Millis) {
+        if self.changes.iter().any(|change| change.time > time) {
+            self.changes.retain(|change| change.time > time);
+        }
     }
 
     /// Returns whether the lines may be copied from another file of a session that surely led to the commit: no recorded
@@ -440,5 +449,17 @@ mod tests {
         let origins = LineOrigins { runs: vec![run], path: "old.rs".into(), ..LineOrigins::default() };
         let groups = of(&origins).remove(0).by_writer(&[], 0);
         assert_eq!(groups.iter().map(|group| group.lines.len()).sum::<usize>(), count);
+    }
+
+    /// An answer used to quote the request for the commit before.
+    #[test]
+    fn a_change_before_an_earlier_commit_of_the_file_did_not_write_the_lines() {
+        let mut group = groups(vec![run(1..2, LineOrigin::Uncommitted, &[7])]).remove(0);
+        let times = |group: &Group| group.changes.iter().map(|change| change.time).collect::<Vec<_>>();
+        group.changes = [row(1, 5, &[]), row(1, 2, &[])].iter().map(Writer::of).collect();
+        group.leave_changes_after(9);
+        assert_eq!(times(&group), [5, 2]);
+        group.leave_changes_after(3);
+        assert_eq!(times(&group), [5]);
     }
 }

@@ -1,9 +1,10 @@
-//! Finds where a session said that it makes a file. Generators, shells and exports of some clients record no change of a
-//! new file.
+//! Finds where a session said that it makes a file, and when the file was changed before. Generators, shells and exports of
+//! some clients record no change of a new file.
 
 use super::groups::Group;
 use tiro_base::error::Result;
-use tiro_base::memory::{Memory, Role};
+use tiro_base::filter::Filter;
+use tiro_base::memory::{Kind, Memory, Millis, Role};
 use tiro_base::scope::SessionId;
 use tiro_digest::reasons::files::{SHORT_NAME, name, names_it};
 use tiro_host::project::OpenProject;
@@ -66,6 +67,19 @@ pub async fn announced(project: &OpenProject, session: &SessionId, group: &Group
         answer.filter(|memory| memory.role != Some(Role::Tool) || memory.ordinal == messages[at].ordinal);
     let is_made = is_said && (generates(command(text)) || said.any(|memory| makes(&memory.text)));
     Ok(messages[at].ordinal.filter(|_| is_made))
+}
+
+/// Returns the time of the last commit before that of `group` that changed the file.
+pub async fn changed_before(project: &OpenProject, group: &Group) -> Result<Option<Millis>> {
+    let Some(commit) = group.commit.as_ref().filter(|_| group.changes.len() > 1) else { return Ok(None) };
+    let mut last = None;
+    for path in &group.paths {
+        let (kinds, path, until) = (Some(vec![Kind::Commit]), Some(path.clone()), Some(commit.time));
+        let filter = Filter { kinds, path, until, ..Filter::default() };
+        let found = project.store.latest(&project.scope, &filter, 1).await?;
+        last = last.max(found.first().map(|memory| memory.time));
+    }
+    Ok(last)
 }
 
 /// Returns the command of a call.
