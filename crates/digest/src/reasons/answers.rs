@@ -22,6 +22,9 @@ const ASKED_LAST: usize = 16;
 /// files.
 const NEAR_ANSWERS: usize = 4;
 
+/// A sentence right before a change, such as "I do it", has at least this many stems or a word of the lines. Arbitrary.
+const FEW_STEMS: usize = 3;
+
 /// How many characters of the paragraph before a change are quoted. Arbitrary: three lines.
 const LONGEST_ANNOUNCEMENT: usize = 300;
 
@@ -169,6 +172,7 @@ fn announcement(answer: &str, message: usize, topic: &Topic, least: usize) -> Op
     let text = block.text[start..].trim().trim_end_matches(':').to_owned();
     let is_short = text.chars().count() <= LONGEST_ANNOUNCEMENT;
     let is_told = block.kind == Kind::Heading || is_prose(&text);
-    let is_quoted = is_short && is_told && shared(&text, topic) >= least;
+    let says_something = shared(&text, topic) >= least.max(1) || stems(&text).len() >= FEW_STEMS;
+    let is_quoted = is_short && is_told && says_something && shared(&text, topic) >= least;
     is_quoted.then_some(Quote { part: Part::Decided, message, range: block.range, text })
 }

@@ -5,21 +5,16 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::groups::{self, Group};
 use super::making;
-use super::page::{self, Explained, Other, Reason, escaped};
+use super::page::{self, Explained, Reason, escaped, open};
 use crate::common::beginning_in_bytes;
 use crate::memory::show;
 use tiro_base::error::Result;
-use tiro_base::filter::Filter;
-use tiro_base::memory::{Kind, Memory, MemoryKey, Millis, Role};
+use tiro_base::memory::{Memory, MemoryKey, Millis, Role};
 use tiro_base::scope::SessionId;
 use tiro_base::times::minute;
 use tiro_digest::reasons::{self, Part, Quote, Said, Topic, files};
 use tiro_digest::statements::answers::is_dialog;
-use tiro_digest::statements::own_words::{is_prose, own_words};
-use tiro_embed::Encoders;
 use tiro_host::project::OpenProject;
-use tiro_recall::retrieve::rank::{Weights, is_near};
-use tiro_recall::retrieve::{self, query};
 use tiro_store::{ReplacementQuery, SessionKey, WriteRow};
 
 /// How many changes of a file are compared with the lines. Arbitrary: a file that was changed more often has a year of
@@ -48,17 +43,12 @@ const ENTRIES: usize = 250;
 const DOCUMENT: &str = ".md";
 const PLANS: [&str; 6] = ["plan", "spec", "design", "todo", "prd", "roadmap"];
 
-/// How many other memories about the lines an answer names.
-const OTHERS: usize = 3;
-
-/// The maximum number of bytes of another memory that are shown. Arbitrary: about two lines.
-const LONGEST_OTHER: usize = 200;
-
 /// The maximum number of bytes that are shown of a session's title. Arbitrary: about half a line.
 const LONGEST_TITLE: usize = 60;
 
-/// The number of words by which other memories are searched. Arbitrary.
-const WORDS: usize = 12;
+/// A request in a weakly linked session has at least this many words of the lines. Of the answers that this leaves out, a
+/// reader found ten in twenty wrong; of those that it keeps, two in ten.
+const WORDS_OF_WEAK_LINK: usize = 4;
 
 /// Finds the sessions that led to the commits of `groups`, and the tool calls that wrote their lines. Returns the groups
 /// divided by these calls, in the order of their first lines.
@@ -150,72 +140,6 @@ pub async fn explain(project: &OpenProject, group: &Group) -> Result<Explained> 
     Ok(explained)
 }
 
-/// Returns up to three other memories about the lines: notes and messages of a person that have most of the words of the
-/// lines, and that no group quotes. The session `without` gives none.
-pub async fn others(
-    project: &OpenProject,
-    groups: &[Group],
-    explained: &[Explained],
-    without: Option<SessionId>,
-) -> Result<Vec<Other>> {
-    let (store, scope) = (project.store.as_ref(), &project.scope);
-    let mut words: Vec<String> = Vec::new();
-    for line in groups.iter().flat_map(|group| &group.lines).map(|line| line.text.as_str()) {
-        for word in tiro_text::words::identifiers(line) {
-            let is_plain = word.chars().all(|c| c.is_alphanumeric() || "_-".contains(c));
-            if words.len() < WORDS && is_plain && !words.iter().any(|known| known == word) {
-                words.push(word.to_owned());
-            }
-        }
-    }
-    if words.is_empty() {
-        return Ok(Vec::new());
-    }
-    let query = words.join(" ");
-    let kinds = vec![Kind::Message, Kind::Fact, Kind::Decision, Kind::Document];
-    let filter = Filter { kinds: Some(kinds), without, ..Filter::default() };
-    let places = [(store, scope)];
-    let found = retrieve::search(&places, &Encoders::default(), &query, &filter, &Weights::default()).await?;
-    let best = found.ranked.iter().take(4 * OTHERS).map(|hit| (hit.place.key, hit.chunk)).collect();
-    let shown = store.shown(scope, best).await?;
-    let texts: Vec<String> = shown.iter().map(|shown| shown.memory.text.clone()).collect();
-    let shares = store.shares(scope, found.terms, found.rarity, texts).await?;
-    let quoted: HashSet<&str> =
-        explained.iter().flat_map(|group| &group.reasons).map(|reason| reason.open.as_str()).collect();
-    let terms: BTreeSet<String> = query::terms(&query).into_iter().collect();
-    let has = |text: &str| query::terms(text).iter().filter(|word| terms.contains(*word)).count();
-    let mut others = Vec::new();
-    for (shown, share) in shown.iter().zip(shares) {
-        let memory = &shown.memory;
-        let open = open(memory);
-        let is_said = memory.role.is_none_or(|role| role == Role::User);
-        if !is_said || quoted.contains(open.as_str()) || !is_near(share, None) {
-            continue;
-        }
-        let piece = memory.text.get(shown.chunk.start..shown.chunk.end).unwrap_or_default();
-        // Of what a person says, logs and other texts that were pasted don't count.
-        let sentences = match memory.role {
-            Some(_) => own_words(piece),
-            None => tiro_text::blocks::quotable(piece),
-        };
-        let prose = sentences.iter().filter(|sentence| is_prose(&sentence.text));
-        let Some(sentence) = prose.max_by_key(|sentence| has(&sentence.text)) else { continue };
-        if has(&sentence.text) < 2 {
-            continue;
-        }
-        others.push(Other {
-            text: escaped(&beginning_in_bytes(&sentence.text, LONGEST_OTHER)),
-            kind: memory.kind.as_str(),
-            time: minute(memory.time),
-            open,
-        });
-        if others.len() == OTHERS {
-            break;
-        }
-    }
-    Ok(others)
-}
-
 /// What was said in a session before some lines were written.
 #[derive(Default)]
 struct Conversation {
@@ -265,7 +189,8 @@ async fn before(project: &OpenProject, group: &Group, call: MemoryKey) -> Result
 ///
 /// If the commit made the file, the first change of the file counts, or what the session said before it made the file, which
 /// `explained` then says. If the session changed the file for several requests, only a request about the lines counts, and
-/// only if not all lines of its changes are recorded. Otherwise the session is named, but nothing is quoted.
+/// only if not all lines of its changes are recorded; of a weakly linked session, only one that is clearly about them.
+/// Otherwise the session is named, but nothing is quoted.
 async fn likely(
     project: &OpenProject,
     group: &Group,
@@ -286,8 +211,13 @@ async fn likely(
         true => found.into_iter().next(),
         false => found.into_iter().rev().max_by_key(|(shared, ..)| *shared),
     };
-    let is_likely = |shared: usize| is_only || group.is_guessed && (group.makes_file() || shared > 1);
-    if let Some((_, of, conversation, quotes)) = best.filter(|(shared, ..)| is_likely(*shared)) {
+    let is_likely = |(shared, of): (usize, SessionKey)| match group.is_weakly_linked(of) {
+        true => group.is_guessed && shared >= WORDS_OF_WEAK_LINK,
+        // If all recorded changes have other lines, the line was there when the file was made.
+        false if is_only => group.is_guessed || !group.makes_file(),
+        false => group.is_guessed && (group.makes_file() || shared > 1),
+    };
+    if let Some((_, of, conversation, quotes)) = best.filter(|(shared, of, ..)| is_likely((*shared, *of))) {
         explained.link = page::changed(group, of);
         return Ok((conversation, quotes));
     }
@@ -432,13 +362,5 @@ fn name_of(part: Part) -> &'static str {
         Part::Answered => "answered",
         Part::Accepted => "accepted",
         Part::Decided => "decided",
-    }
-}
-
-/// Returns the argument that opens a memory.
-fn open(memory: &Memory) -> String {
-    match (&memory.session, memory.ordinal) {
-        (Some(session), Some(ordinal)) => escaped(&format!("{session}#{ordinal}")),
-        _ => memory.id.to_string(),
     }
 }

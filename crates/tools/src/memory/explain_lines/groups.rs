@@ -23,6 +23,9 @@ const SAMPLES: [usize; 2] = [64, MOST_LINES];
 /// The least confidence of a sure link. Set by hand: the links by printed ids, and by most of the lines, are surer.
 const SURE: f64 = 0.9;
 
+/// A link of less confidence is weak: that of the files alone, or of a few lines. Set by hand.
+const WEAK: f64 = 0.75;
+
 /// If nothing but its lines links a session to the commit, it wrote at least this many of them. Arbitrary: fewer lines
 /// may be equal by chance.
 const MOST_LIKELY: usize = 3;
@@ -100,6 +103,11 @@ impl Group {
     /// recorded changes has the lines.
     pub fn has_sure_link(&self) -> bool {
         self.links.first().is_some_and(|(_, confidence)| *confidence >= SURE)
+    }
+
+    /// Returns whether little links the session to the commit.
+    pub fn is_weakly_linked(&self, session: SessionKey) -> bool {
+        self.links.iter().any(|(linked, confidence)| *linked == session && *confidence < WEAK)
     }
 
     /// Returns the runs of lines without a gap between them.

@@ -4,6 +4,7 @@ mod behind;
 mod groups;
 pub mod listing;
 mod making;
+mod others;
 mod page;
 
 use std::time::Duration;
@@ -90,7 +91,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     }
     let left_out = groups.len().saturating_sub(room);
     let without = caller.running_session(engine, &project, &project.scope);
-    let others = behind::others(&project, &groups, &explained, without).await?;
+    let others = others::found(&project, &groups, &explained, without).await?;
     let secret = engine.installation().await?.secret;
     let frame =
         Frame { path: origins.path, count: origins.count, left_out, budget, form: caller.form(), secret };

@@ -12,6 +12,7 @@ use crate::common::tool::Answer;
 use tiro_base::envelope;
 use tiro_base::error::partial;
 use tiro_base::humanize::counted;
+use tiro_base::memory::Memory;
 use tiro_base::times::minute;
 use tiro_host::caller::Form;
 use tiro_intake::LineOrigin;
@@ -373,5 +374,13 @@ impl Output {
     /// Returns the answer as text.
     pub fn text(&self) -> String {
         self.rendered.clone()
+    }
+}
+
+/// Returns the argument that opens a memory.
+pub fn open(memory: &Memory) -> String {
+    match (&memory.session, memory.ordinal) {
+        (Some(session), Some(ordinal)) => escaped(&format!("{session}#{ordinal}")),
+        _ => memory.id.to_string(),
     }
 }
