@@ -261,6 +261,47 @@ fn a_file_whose_making_is_not_recorded_leads_to_the_request_before_it_was_named(
     }
 }
 
+/// A line used to lead to the request for the commit before, if that had more of its words. Some exports have no text of
+/// the edits.
+#[test]
+fn a_line_leads_to_a_request_after_the_last_commit_of_the_file() {
+    let home = Home::new();
+    let repo = home.repo("repo");
+    repo.commit("src/valve.rs", "fn valve() {}\n", "Begin");
+    let commit = |text: &str, time: u64, subject: &str| {
+        repo.write("src/valve.rs", text);
+        repo.git_at(&["commit", "-q", "-a", "-m", subject], time);
+        repo.git(&["rev-parse", "--short", "HEAD"]).trim().to_owned()
+    };
+    let first = commit("fn valve() {}\nfn tighten_by_quarter() {}\n", 1_772_274_600, "Tighten");
+    let second = commit(
+        "fn valve() {}\nfn tighten_by_quarter() {}\nfn loosen_valve_by_quarter() {}\n",
+        1_772_278_200,
+        "Loosen",
+    );
+    let exchange = |clock: &str, request: &str, committed: &str| {
+        format!(
+            "_**User (2026-02-28 {clock}:00Z)**_\n\n{request}\n\n---\n\n_**Agent (x 2026-02-28 {clock}:10Z)**_\n\n\
+            <tool-use data-tool-type=\"write\" data-tool-name=\"Edit\"><details>\n\
+            <summary>Tool use: **Edit** • Edit file: src/valve.rs</summary>\n\n</details></tool-use>\n\n\
+            <tool-use data-tool-type=\"shell\" data-tool-name=\"Bash\"><details>\n<summary>Tool use: **Bash**</summary>\n\
+            `git commit -a -m x`\n\n```text\n[main {committed}] x\n```\n</details></tool-use>\n\n---\n\n"
+        )
+    };
+    let export = format!(
+        "# Valve (2026-02-28 10:00:00Z)\n\n{}{}",
+        exchange("10:00", "Loosen or tighten the valve by a quarter, valve by valve.", &first),
+        exchange("11:00", "Now the other way round, for winter.", &second),
+    );
+    repo.write(".specstory/history/2026-02-28_10-00Z-valve.md", &export);
+    home.json(&repo.path, &["import", "git"]);
+    home.json(&repo.path, &["import", "specstory"]);
+    let mut server = home.serve(&repo.path);
+    let found = groups(&mut server, json!({"path": "src/valve.rs", "lines": "3"}));
+    let asked = reasons(&found[0]);
+    assert_eq!(asked.last(), Some(&("asked", "Now the other way round, for winter.")), "{found:?}");
+}
+
 #[test]
 fn an_answer_about_many_lines_stays_within_its_budget_and_says_what_is_missing() {
     let (_home, repo, mut server) = followed();

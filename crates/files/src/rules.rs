@@ -8,7 +8,8 @@
 //! The rules of an inner folder take precedence over the rules of an outer folder. Within a folder, `.tiroignore` takes
 //! precedence over `.ignore`, and `.ignore` over `.gitignore`. The user's rules for all repositories
 //! (`core.excludesFile`) come last. A folder with a name that tools use for installed or built files is ignored too,
-//! unless a rule includes it again.
+//! unless a rule includes it again. A caller may do without git's rules: `.gitignore`, the list of the repository and the
+//! user's own list.
 
 use std::collections::HashMap;
 use std::ffi::OsString;

@@ -83,7 +83,8 @@ pub(super) fn answered(messages: &[Said<'_>], reply: usize, topic: &Topic) -> Op
             quoted += decision;
         }
     }
-    (!quoted.is_empty()).then(|| (0..messages[reply].text.len(), quoted))
+    // The text is put together from both messages, so only a replacement of the whole reply replaces it.
+    (!quoted.is_empty()).then_some((0..0, quoted))
 }
 
 /// Returns whether the request before a message of the user is still open: no file was changed in between.

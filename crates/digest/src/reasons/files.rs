@@ -8,7 +8,8 @@ pub const SHORT_NAME: usize = 14;
 const SHORT_STEM: usize = 6;
 
 /// Stems that files of many folders have.
-const COMMON: [&str; 24] = [
+const COMMON: [&str; 25] = [
+    "__init__",
     "actions",
     "client",
     "common",

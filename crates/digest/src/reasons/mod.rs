@@ -100,7 +100,7 @@ pub struct Quote {
     pub part: Part,
     /// The index of the message.
     pub message: usize,
-    /// The bytes of the message from which the sentence was read.
+    /// The bytes of the message from which the sentence was read; none if it was put together from several messages.
     pub range: Range<usize>,
     /// The sentence, or several, without markup.
     pub text: String,
@@ -137,22 +137,11 @@ pub fn in_conversation(messages: &[Said<'_>], topic: &Topic, announces: bool) ->
     for request in requests.take(REQUESTS) {
         let is_accepted = quotes.first().is_some_and(|quote| quote.part == Part::Accepted);
         let later = later.replace(request);
-        if later.is_some_and(|later| is_accepted && is_closed(messages, later)) {
+        let is_done = later.is_some_and(|later| is_accepted && is_closed(messages, later));
+        if is_done || quotes.first().is_some_and(|kept| is_another_request(messages, kept, topic)) {
             break;
         }
-        // "Fix 2 and 4", after 1 and 3 were fixed.
-        let stands_alone = |kept: &Quote| {
-            let enough = if shared(&kept.text, topic) > 0 { FEW_STEMS_ALONE } else { ENOUGH_STEMS };
-            let says_enough = says(&kept.text) >= enough && !refers_back(&kept.text);
-            says_enough || !numbers(messages[kept.message].text).is_empty()
-        };
-        let is_else = |kept: &Quote| stands_alone(kept) && asks_something_else(messages, kept.message);
-        if quotes.first().is_some_and(is_else) {
-            break;
-        }
-        // The user stopped the assistant, added something, and sent the request again.
-        let text = messages[request].text.trim();
-        if later.is_some_and(|later| messages[later].text.trim_start().starts_with(text)) {
+        if later.is_some_and(|later| is_sent_again(messages, request, later)) {
             continue;
         }
         let says_little = |text: &str| says_little(text, topic);
@@ -267,6 +256,21 @@ fn says_little(text: &str, topic: &Topic) -> bool {
 /// Returns whether a message only agrees with the one before it.
 fn is_reply(messages: &[Said<'_>], place: usize) -> bool {
     accepts(messages[place].text) || confirms(messages[place].text)
+}
+
+/// Returns whether a quoted request stands for itself, and the request before it was done, as in "fix 2 and 4" after 1 and 3
+/// were fixed.
+fn is_another_request(messages: &[Said<'_>], kept: &Quote, topic: &Topic) -> bool {
+    let enough = if shared(&kept.text, topic) > 0 { FEW_STEMS_ALONE } else { ENOUGH_STEMS };
+    let says_enough = says(&kept.text) >= enough && !refers_back(&kept.text);
+    let stands_alone = says_enough || !numbers(messages[kept.message].text).is_empty();
+    stands_alone && asks_something_else(messages, kept.message)
+}
+
+/// Returns whether the user stopped the assistant, added something to a request, and sent it again.
+fn is_sent_again(messages: &[Said<'_>], request: usize, later: usize) -> bool {
+    let is_answered = messages[request + 1..later].iter().any(|said| said.role == Role::Assistant);
+    !is_answered && messages[later].text.trim_start().starts_with(messages[request].text.trim())
 }
 
 /// Returns whether a message says something else than to go on, after the request before it was done.

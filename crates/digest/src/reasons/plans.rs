@@ -53,7 +53,8 @@ pub(super) fn approves_plan(messages: &[Said<'_>], reply: usize) -> bool {
         return decisions(messages, reply).first().is_some_and(|first| dialogs::is_plan(first));
     }
     let lower = text.to_lowercase();
-    lower.trim_start().starts_with("implement") && lower.contains("plan")
+    let mut words = lower.split(|c: char| !c.is_alphanumeric());
+    lower.trim_start().starts_with("implement") && words.any(|word| word == "plan")
 }
 
 /// Returns what the last plan of the assistant before the reply is, and its item about the lines. A plan is a document with
@@ -70,8 +71,9 @@ pub(super) fn plan(messages: &[Said<'_>], reply: usize, topic: &Topic) -> Option
 /// Returns what the plan in `text` is, and its item about the lines. The plan begins at the byte `start` of the message.
 fn quoted(text: &str, start: usize, message: usize, topic: &Topic) -> Option<Quote> {
     let all = blocks(text);
-    let title = all.first()?;
-    let first = all[1..].iter().find(|block| block.kind == Kind::Prose && block.is_said());
+    let title = all.iter().find(|block| block.kind == Kind::Heading || block.is_said())?;
+    let is_after = |block: &&Block| block.range.start >= title.range.end;
+    let first = all.iter().filter(is_after).find(|block| block.kind == Kind::Prose && block.is_said());
     let first = first.filter(|block| block.text.chars().count() <= LONGEST_REQUEST);
     // Many items of a plan have the words of its title.
     let words = &topic.words - &words_of(&[title.text.as_str()]);
@@ -79,11 +81,16 @@ fn quoted(text: &str, start: usize, message: usize, topic: &Topic) -> Option<Quo
     let is_part =
         |block: &Block| matches!(block.kind, Kind::Item | Kind::Heading) && block.range != title.range;
     let item = best_about(text, &topic, is_part);
-    let end = item.as_ref().map_or(title.range.end, |(range, _)| range.end);
-    let parts = [Some(title.text.trim().to_owned()), first.map(|block| block.text.trim().to_owned())];
+    let parts =
+        [Some(shortened(title.text.trim(), LONGEST_ITEM)), first.map(|block| block.text.trim().to_owned())];
     let mut quoted = parts.into_iter().flatten().collect::<Vec<_>>().join(" · ");
     quoted += &item.map(|(_, item)| format!(" … {item}")).unwrap_or_default();
-    Some(Quote { part: Part::Accepted, message, range: start + title.range.start..start + end, text: quoted })
+    Some(Quote {
+        part: Part::Accepted,
+        message,
+        range: start + title.range.start..start + title.range.end,
+        text: quoted,
+    })
 }
 
 /// Returns what the plan is with which a session begins, and its item about the lines.
@@ -109,11 +116,12 @@ pub(super) fn named_item(messages: &[Said<'_>], request: usize, topic: &Topic) -
     };
     let (message, items) = answers.take(NEAR_LIST).find_map(items).filter(|_| !named.is_empty())?;
     let text = messages[message].text;
-    let about = |range: &Range<usize>| shared(&text[range.clone()], topic);
-    let best = items.iter().max_by_key(|range| (about(range), Reverse(range.start)))?;
-    let is_best = items.iter().all(|range| range == best || about(range) < about(best));
-    let quoted = match is_best && about(best) > 1 {
-        true => item_with_detail(&text[best.clone()], topic)?,
+    let rated: Vec<usize> = items.iter().map(|range| shared(&text[range.clone()], topic)).collect();
+    let most = *rated.iter().max()?;
+    let best = rated.iter().position(|about| *about == most)?;
+    let is_best = most > 1 && rated.iter().filter(|about| **about == most).count() == 1;
+    let quoted = match is_best {
+        true => item_with_detail(&text[items[best].clone()], topic)?,
         // Which of them it is can't be told.
         false if items.len() <= MOST_NAMED => {
             let first: Vec<String> = items.iter().filter_map(|range| first(&text[range.clone()])).collect();
@@ -121,7 +129,7 @@ pub(super) fn named_item(messages: &[Said<'_>], request: usize, topic: &Topic) -
         }
         false => return None,
     };
-    let range = items.first()?.start..items.last()?.end;
+    let range = items[best].clone();
     let text = shortened(&quoted, LONGEST_REQUEST);
     (!text.is_empty()).then_some(Quote { part: Part::Accepted, message, range, text })
 }
@@ -190,6 +198,7 @@ fn numbered(text: &str) -> Vec<(u32, Range<usize>)> {
 
 /// Returns the number with which a line begins, after marks of headings, emphasis and tables, and at most one word.
 fn number(line: &str) -> Option<u32> {
+    let is_row = line.starts_with('|');
     let line = line.trim_start_matches(|c: char| c.is_whitespace() || "#*_|-(".contains(c));
     let (word, rest) = line.split_at(line.find(|c: char| !c.is_alphabetic()).unwrap_or(0));
     let rest = rest.trim_start_matches([' ', '#', '-']);
@@ -197,7 +206,8 @@ fn number(line: &str) -> Option<u32> {
     let mut next = rest[end..].chars();
     let (after, is_range) = (next.next()?, next.next().is_some_and(|c| c.is_ascii_digit()));
     let is_label = word.len() > 1 && word.bytes().all(|byte| byte.is_ascii_uppercase());
-    let is_marked = ".):*|—–-".contains(after) || is_label && after == ' ';
+    let is_cell = is_row && rest[end..].trim_start().starts_with('|');
+    let is_marked = ".):*|—–-".contains(after) || is_label && after == ' ' || is_cell;
     rest[..end].parse().ok().filter(|_| is_marked && !is_range && word.chars().count() <= 5)
 }
 

@@ -442,11 +442,35 @@ fn what_the_assistant_says_right_before_the_lines_is_quoted() {
 
 #[test]
 fn an_item_of_a_long_request_that_names_the_file_is_quoted() {
-    let request = "I want to develop version 2 of the server, which is all about security.\n\n\
-        - keep the old clients working\n- describe every change in pumps/valve.rs, too\n- write tests\n";
-    let quoted = found(&[(USER, request)], "fn version() -> u32 { 2 }");
-    assert!(
-        quoted[0].2.ends_with("… describe every change in pumps/valve.rs, too")
-            || quoted[0].2.contains("valve.rs")
+    let wish = "I want to develop version 2 of the server, which is all about security.";
+    let rules =
+        "Each of the old clients has to work as before, whatever it sends and however old it is. ".repeat(8);
+    let request = format!(
+        "{wish}\n\n{rules}\n\n- keep a list of all changes\n- describe what changes in pumps/valve.rs, too\n- be brief\n"
     );
+    let quoted = found(&[(USER, &request)], "fn version() -> u32 { 2 }");
+    assert!(quoted[0].2.starts_with(wish), "{quoted:?}");
+    assert!(quoted[0].2.ends_with(" … describe what changes in pumps/valve.rs, too"), "{quoted:?}");
+}
+
+/// The proposal that a first "yes" accepted used to be lost after a second one.
+#[test]
+fn a_second_yes_is_another_answer() {
+    let messages = [
+        (USER, "The pump stops too early."),
+        (ASSISTANT, "I would raise the retries in pumps/valve.rs to seven. Shall I?"),
+        (USER, "yes"),
+        (ASSISTANT, "The tests pass."),
+        (USER, "yes"),
+    ];
+    let quoted = found(&messages, "const RETRIES: u32 = 7;");
+    assert!(quoted.iter().any(|(part, ..)| *part == Part::Accepted), "{quoted:?}");
+}
+
+#[test]
+fn a_plan_of_one_long_paragraph_is_shortened() {
+    let plan =
+        format!("Implement the following plan: {}", "count the attempt in the retry delay, ".repeat(300));
+    let quoted = found(&[(USER, &plan)], "retry_delay(attempt)");
+    assert!(quoted.iter().all(|(.., text)| text.len() < 2 * LONGEST_REQUEST), "{quoted:?}");
 }

@@ -188,7 +188,7 @@ fn message(role: Role, time: Option<Millis>, body: &str, into: &mut Session) {
         let plan = plans::plan(&asked, &mut Private::default());
         let questions = dialogs::questions(&asked);
         let answered = json(output, "Result:").and_then(|result| dialogs::answered(&questions, result));
-        let answered = answered.or_else(|| chosen::answered(call));
+        let answered = answered.or_else(|| chosen::answered(name.as_deref(), call));
         let output = match (&plan, answered) {
             // The plan becomes a message of the assistant.
             (Some(_), _) => String::new(),

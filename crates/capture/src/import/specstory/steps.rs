@@ -103,13 +103,19 @@ pub(super) fn work(call: &str) -> Work {
 }
 
 /// Returns what a command changed. The command is in the first fenced block, and its output in the second; or it is marked
-/// as code, and its output follows a label.
+/// as code, and its output follows a label or is in the first fenced block.
 fn ran(call: &str) -> Work {
-    let asked = [RESULT, "\nError:\n"].iter().find_map(|label| call.split_once(label));
-    let asked = asked.map_or(call, |(asked, _)| asked);
-    let commands =
-        asked.split("```").nth(1).and_then(|block| block.split_once('\n')).map(|(_, command)| command);
-    let commands = commands.or_else(|| asked.split('`').nth(1)).unwrap_or_default();
+    let outputs = [RESULT, "\nError:\n", "\n```text\n"];
+    let end = outputs.iter().filter_map(|output| call.find(output)).min().unwrap_or(call.len());
+    let asked = &call[..end];
+    let code = asked.find('`').map_or("", |at| &asked[at..]);
+    let commands = match code.strip_prefix("```") {
+        Some(block) => {
+            block.split("```").next().and_then(|block| block.split_once('\n')).map(|(_, command)| command)
+        }
+        None => code.split('`').nth(1),
+    };
+    let commands = commands.unwrap_or_default();
     (by_command(commands), commits(commands, call))
 }
 
@@ -154,4 +160,23 @@ pub(super) fn steps(text: &str) -> Vec<Step> {
         goes_on = !part.is_empty();
     }
     steps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The output of a command used to be read as the command.
+    #[test]
+    fn a_command_writes_files_and_its_output_does_not() {
+        let paths = |call: &str| -> Vec<String> { ran(call).0.into_iter().map(|file| file.path).collect() };
+        let inline = |command: &str, output: &str| {
+            format!("<summary>Bash</summary>\n`{command}`\n\n```text\n{output}\n```\n")
+        };
+        assert!(paths(&inline("git status", "renamed: a.rs -> src/b.rs\ncat > c.rs")).is_empty());
+        assert_eq!(paths(&inline("echo x > src/a.rs", "rm b.rs")), ["src/a.rs"]);
+        let fenced = "<summary>Bash</summary>\n```bash\ncat > src/a.rs <<'EOF'\nfn tighten_by_quarter() {}\nEOF\n```\n\n```\nrm b.rs\n```\n";
+        let (written, _) = ran(fenced);
+        assert_eq!((written[0].path.as_str(), written[0].lines.len(), written.len()), ("src/a.rs", 1, 1));
+    }
 }

@@ -170,8 +170,8 @@ pub(crate) fn in_dialog(before: &[Said<'_>], message: &Said<'_>) -> Vec<String> 
     while let Some((question, more)) =
         rest.trim_start_matches([',', ' ']).strip_prefix('"').and_then(|rest| rest.split_once("\"=\""))
     {
-        let ends = ["\", \"", "\". ", "\" ", "\"\n"].iter().filter_map(|end| more.find(end));
-        let end = ends.min().unwrap_or(more.len());
+        let ends = |at: &usize| [", \"", ". ", " ", "\n"].iter().any(|end| more[at + 1..].starts_with(end));
+        let end = more.match_indices('"').map(|(at, _)| at).find(ends).unwrap_or(more.len());
         found.extend(decided(question, more[..end].trim_end_matches(['"', '.']), topic.as_deref()));
         rest = &more[(end + 1).min(more.len())..];
     }

@@ -70,7 +70,7 @@ pub async fn with_writers(project: &OpenProject, mut groups: Vec<Group>, now: Mi
         let until = group.commit.as_ref().map_or(now, |commit| commit.time + AFTER_COMMIT);
         group.find_changes(&rows, group.commit.as_ref().map_or(now, |commit| commit.time + SECOND));
         if let Some(before) = making::changed_before(project, &group).await? {
-            group.leave_changes_after(before);
+            group.drop_changes_before(before);
         }
         for group in group.by_writer(&rows, until) {
             let is_enough = near.len() == MOST_COPIES && !near.contains_key(&until);

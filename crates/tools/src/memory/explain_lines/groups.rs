@@ -197,8 +197,8 @@ impl Group {
         self.changes = changes.into_iter().take(MOST_CHANGES).map(Writer::of).collect();
     }
 
-    /// Leaves out the calls before `time`, when an earlier commit changed the file, unless no call is left.
-    pub fn leave_changes_after(&mut self, time: Millis) {
+    /// Leaves out the calls before `time`, when an earlier commit changed the file, unless none would be left.
+    pub fn drop_changes_before(&mut self, time: Millis) {
         if self.changes.iter().any(|change| change.time > time) {
             self.changes.retain(|change| change.time > time);
         }
@@ -465,9 +465,9 @@ mod tests {
         let mut group = groups(vec![run(1..2, LineOrigin::Uncommitted, &[7])]).remove(0);
         let times = |group: &Group| group.changes.iter().map(|change| change.time).collect::<Vec<_>>();
         group.changes = [row(1, 5, &[]), row(1, 2, &[])].iter().map(Writer::of).collect();
-        group.leave_changes_after(9);
+        group.drop_changes_before(9);
         assert_eq!(times(&group), [5, 2]);
-        group.leave_changes_after(3);
+        group.drop_changes_before(3);
         assert_eq!(times(&group), [5]);
     }
 }
