@@ -291,7 +291,7 @@ fn a_line_leads_to_a_request_after_the_last_commit_of_the_file() {
     let export = format!(
         "# Valve (2026-02-28 10:00:00Z)\n\n{}{}",
         exchange("10:00", "Loosen or tighten the valve by a quarter, valve by valve.", &first),
-        exchange("11:00", "Now the other way round, for winter.", &second),
+        exchange("11:00", "Now loosen it: in winter the valve must give way.", &second),
     );
     repo.write(".specstory/history/2026-02-28_10-00Z-valve.md", &export);
     home.json(&repo.path, &["import", "git"]);
@@ -299,7 +299,11 @@ fn a_line_leads_to_a_request_after_the_last_commit_of_the_file() {
     let mut server = home.serve(&repo.path);
     let found = groups(&mut server, json!({"path": "src/valve.rs", "lines": "3"}));
     let asked = reasons(&found[0]);
-    assert_eq!(asked.last(), Some(&("asked", "Now the other way round, for winter.")), "{found:?}");
+    assert_eq!(
+        asked.last(),
+        Some(&("asked", "Now loosen it: in winter the valve must give way.")),
+        "{found:?}"
+    );
 }
 
 #[test]

@@ -213,9 +213,9 @@ async fn likely(
     };
     let is_likely = |(shared, of): (usize, SessionKey)| match group.is_weakly_linked(of) {
         true => group.is_guessed && shared >= WORDS_OF_WEAK_LINK,
+        false if group.is_guessed => shared > 1,
         // If all recorded changes have other lines, the line was there when the file was made.
-        false if is_only => group.is_guessed || !group.makes_file(),
-        false => group.is_guessed && (group.makes_file() || shared > 1),
+        false => is_only && !group.makes_file(),
     };
     if let Some((_, of, conversation, quotes)) = best.filter(|(shared, of, ..)| is_likely((*shared, *of))) {
         explained.link = page::changed(group, of);
