@@ -3,7 +3,7 @@
 //! A fact is a whole sentence in a person's own words that states a rule ("always", "must never", "from now on"), a
 //! preference or a choice ("we decided", "use A instead of B"). The sentence before a choice comes along, because it
 //! mostly says what the choice is about. A question of the assistant and the person's answer together are a decision,
-//! too ([`answers`](crate::statements::answers)). An assistant's sentence is a decision only if it proposes something that lasts and the person
+//! too ([`answers`]). An assistant's sentence is a decision only if it proposes something that lasts and the person
 //! accepts it. An assistant's reports are left to summaries. In a conversation of two people, what one of them tells of
 //! their own past is a fact too.
 //!
