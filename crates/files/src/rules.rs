@@ -42,8 +42,8 @@ const LARGEST: u64 = 1 << 20;
 /// The rules of the folders that were looked up so far.
 pub(super) struct Rules<'r> {
     roots: &'r Roots,
-    /// The files of rules that are read in a folder, from the weakest to the strongest.
-    names: &'static [&'static str],
+    /// Whether git's rules apply, too.
+    of_git: bool,
     /// `None` for a folder without rules.
     folders: HashMap<FilePath, Option<Gitignore>>,
     /// The folder that was looked up last, and the folders whose rules apply to it, from the inside out. The field is a
@@ -59,8 +59,7 @@ pub(super) struct Rules<'r> {
 impl<'r> Rules<'r> {
     /// Returns the rules of the repositories in `roots`: also those of git if `of_git` is true.
     pub(super) fn new(roots: &'r Roots, of_git: bool) -> Rules<'r> {
-        let names = if of_git { &NAMES } else { &NAMES[1..] };
-        Rules { roots, names, folders: HashMap::new(), last: None, is_listed: false, unreadable: Vec::new() }
+        Rules { roots, of_git, folders: HashMap::new(), last: None, is_listed: false, unreadable: Vec::new() }
     }
 
     /// Records the entries of the folder `path`. If no entry is a file of rules, the folder is not searched for such
@@ -124,14 +123,14 @@ impl<'r> Rules<'r> {
 
     fn read(&mut self, path: &FilePath) -> Option<Gitignore> {
         let mut builder = GitignoreBuilder::new("");
-        if path.parent().is_none() && self.names.len() == NAMES.len() {
+        if path.parent().is_none() && self.of_git {
             let opened = self.roots.excludes();
             self.add(&mut builder, opened, EXCLUDES, path);
             let opened = self.roots.exclude(path);
             self.add(&mut builder, opened, EXCLUDE, path);
         }
         if let Ok(folder) = self.roots.folder(path) {
-            for name in self.names.iter().copied() {
+            for name in NAMES.into_iter().skip(usize::from(!self.of_git)) {
                 let opened = match folder.open(name.as_ref()) {
                     Err(Refusal::Missing) => Ok(None),
                     opened => opened.map(Some),

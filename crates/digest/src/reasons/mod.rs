@@ -145,9 +145,10 @@ pub fn in_conversation(messages: &[Said<'_>], topic: &Topic, announces: bool) ->
             continue;
         }
         let says_little = |text: &str| says_little(text, topic);
-        let own = own(messages, request, topic);
-        let accepted = if is_accepted { None } else { accepted(messages, request, topic, own.as_ref()) };
-        if let Some(accepted) = accepted {
+        let followed = followed_plan(messages[request].text, request, topic);
+        let own = if followed.is_some() { None } else { own(messages, request, topic) };
+        let accepted = followed.or_else(|| accepted(messages, request, topic, own.as_ref()));
+        if let Some(accepted) = accepted.filter(|_| !is_accepted) {
             quotes.retain(|kept| !says_little(&kept.text));
             quotes.splice(0..0, [Some(accepted), own.filter(|own| !is_bare(own))].into_iter().flatten());
             continue;
@@ -211,8 +212,8 @@ fn own(messages: &[Said<'_>], request: usize, topic: &Topic) -> Option<Quote> {
         return Some(quote(Part::Answered, answer));
     }
     let Said { role, text, .. } = messages[request];
-    let is_own = role == Role::User && followed_plan(text, request, topic).is_none();
-    is_own.then(|| asked(text, topic)).flatten().map(|asked| quote(Part::Asked, asked))
+    let is_said = role == Role::User;
+    is_said.then(|| asked(text, topic)).flatten().map(|asked| quote(Part::Asked, asked))
 }
 
 /// Returns what the user accepts with a message: a plan, a proposal, or items of a list. `own` is what the message says for
@@ -221,9 +222,6 @@ fn accepted(messages: &[Said<'_>], request: usize, topic: &Topic, own: Option<&Q
     let Said { role, text, .. } = messages[request];
     let is_bare = own.is_none_or(is_bare);
     let is_answer_alone = own.is_some_and(|own| own.part == Part::Answered);
-    if let Some(plan) = followed_plan(text, request, topic) {
-        return Some(plan);
-    }
     if own.is_none() && approves_plan(messages, request) {
         return plan(messages, request, topic);
     }

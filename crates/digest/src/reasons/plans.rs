@@ -6,12 +6,10 @@ use std::ops::Range;
 
 use super::files::names_it;
 use super::{LONGEST_REQUEST, NAMED, Part, Quote, Said, Topic, shared, words_of};
-use crate::statements::{answers as dialogs, voice};
+use crate::statements::answers::{self as dialogs, FOLLOWING};
+use crate::statements::voice;
 use tiro_base::memory::Role;
 use tiro_text::blocks::{Block, Kind, blocks, quotable, shortened};
-
-/// The message with which Claude Code begins a session with a plan of an earlier one. The plan follows.
-const FOLLOWING: &str = "Implement the following plan:";
 
 /// How many messages before a reply are searched for the plan that it accepts. Arbitrary: a plan is often asked about.
 const NEAR_PLAN: usize = 12;
@@ -103,6 +101,9 @@ pub(super) fn followed_plan(request: &str, message: usize, topic: &Topic) -> Opt
 /// 2 and 4".
 pub(super) fn named_item(messages: &[Said<'_>], request: usize, topic: &Topic) -> Option<Quote> {
     let named = numbers(messages[request].text);
+    if named.is_empty() {
+        return None;
+    }
     let label = label(messages[request].text);
     let answers = (0..request).rev().filter(|place| messages[*place].role == Role::Assistant);
     let items = |message: usize| -> Option<(usize, Vec<Range<usize>>)> {
@@ -114,7 +115,7 @@ pub(super) fn named_item(messages: &[Said<'_>], request: usize, topic: &Topic) -
         let has_all = named.iter().all(|number| all.iter().any(|(each, _)| each == number));
         has_all.then(|| (message, found.map(|(_, range)| range.clone()).collect()))
     };
-    let (message, items) = answers.take(NEAR_LIST).find_map(items).filter(|_| !named.is_empty())?;
+    let (message, items) = answers.take(NEAR_LIST).find_map(items)?;
     let text = messages[message].text;
     let rated: Vec<usize> = items.iter().map(|range| shared(&text[range.clone()], topic)).collect();
     let most = *rated.iter().max()?;

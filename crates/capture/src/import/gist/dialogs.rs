@@ -58,16 +58,16 @@ pub(in crate::import) fn answered(questions: &[Question], output: &str) -> Optio
             one_line(option.map_or(id.as_str(), |(_, label)| label))
         };
         let answer: Vec<String> = answer.iter().map(label).collect();
-        (!answer.is_empty()).then(|| (question.text.clone(), answer.join("; ")))
+        (!answer.is_empty()).then(|| (question.text.as_str(), answer.join("; ")))
     });
-    let pairs: Vec<(String, String)> = pairs.collect();
-    told(pairs.iter().map(|(question, answer)| (question.as_str(), answer.as_str())))
+    told(pairs)
 }
 
 /// Returns pairs of a question and its answer in one text; `None` if there are none.
-pub(in crate::import) fn told<'t>(pairs: impl Iterator<Item = (&'t str, &'t str)>) -> Option<String> {
-    let pair = |(question, answer)| format!("\"{}\"=\"{}\"", one_line(question), one_line(answer));
-    let pairs: Vec<String> = pairs.filter(|(_, answer)| !answer.is_empty()).map(pair).collect();
+pub(in crate::import) fn told<'t>(pairs: impl IntoIterator<Item = (&'t str, String)>) -> Option<String> {
+    let pair =
+        |(question, answer): (&str, String)| format!("\"{}\"=\"{}\"", one_line(question), one_line(&answer));
+    let pairs: Vec<String> = pairs.into_iter().filter(|(_, answer)| !answer.is_empty()).map(pair).collect();
     (!pairs.is_empty()).then(|| format!("User has answered your questions: {}.", pairs.join(", ")))
 }
 

@@ -64,7 +64,7 @@ pub(super) fn answered(name: Option<&str>, call: &str) -> Option<String> {
             (true, Some(_)) => break,
         }
     }
-    dialogs::told(pairs.iter().map(|(question, answer)| (*question, answer.as_str())))
+    dialogs::told(pairs)
 }
 
 /// Returns the questions of a dialog.

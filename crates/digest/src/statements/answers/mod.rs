@@ -13,6 +13,7 @@ use crate::statements::voice::Said;
 use crate::statements::voice::Voice;
 use crate::statements::words::{ASKS, has, words};
 use lists::one_line;
+pub(crate) use plans::FOLLOWING;
 use tiro_base::memory::Role;
 use tiro_text::blocks::{self, Block, blocks, is_boilerplate};
 

@@ -20,7 +20,7 @@ const PROPOSED: (&str, &str) = ("<proposed_plan>", "</proposed_plan>");
 const IMPLEMENT: [&str; 2] = ["Implement the plan.", "Implement the plan as specified, it is attached"];
 
 /// The message that begins a new session of Claude Code with a plan that the user approved. The plan follows.
-const FOLLOWING: &str = "Implement the following plan:\n";
+pub(crate) const FOLLOWING: &str = "Implement the following plan:";
 
 /// The beginning of a decision that this module made of a plan.
 pub(super) const BEGINS: &str = "Approved plan: ";
@@ -39,12 +39,13 @@ const PLAIN: [&str; 4] = ["plan", "implementation plan", "proposed plan", "the p
 /// and of what is left out. `before` are the messages before it.
 pub(super) fn approved(before: &[Said<'_>], message: &Said<'_>) -> Option<Vec<String>> {
     let is_assistants = |said: &&Said<'_>| said.voice() == Voice::Assistant;
+    let followed = message.text.strip_prefix(FOLLOWING).and_then(|plan| plan.strip_prefix('\n'));
     let plan = match message.role {
         Some(Role::Tool) => {
             let is_approval = message.speaker == Some(SHOWS_PLAN) && message.text.contains(APPROVED);
             is_approval.then(|| before.iter().rev().find(is_assistants))??.text
         }
-        _ if message.text.starts_with(FOLLOWING) => &message.text[FOLLOWING.len()..],
+        _ if followed.is_some() => followed?,
         _ if message.text.trim() == IMPLEMENT[0] || message.text.trim_start().starts_with(IMPLEMENT[1]) => {
             // If the user said something about a plan, the plan was changed before it was approved.
             let is_unanswered = |(_, said): &(usize, &Said<'_>)| !matches!(said.voice(), Voice::Person(_));

@@ -69,9 +69,6 @@ pub async fn with_writers(project: &OpenProject, mut groups: Vec<Group>, now: Mi
         group.links = group.memory.and_then(|commit| links.get(&commit)).cloned().unwrap_or_default();
         let until = group.commit.as_ref().map_or(now, |commit| commit.time + AFTER_COMMIT);
         group.find_changes(&rows, group.commit.as_ref().map_or(now, |commit| commit.time + SECOND));
-        if let Some(before) = making::changed_before(project, &group).await? {
-            group.drop_changes_before(before);
-        }
         for group in group.by_writer(&rows, until) {
             let is_enough = near.len() == MOST_COPIES && !near.contains_key(&until);
             if is_enough || !group.may_be_copied() {
@@ -267,13 +264,14 @@ async fn requests(
     group: &Group,
     topic: &Topic,
 ) -> Result<Vec<(usize, SessionKey, Conversation, Vec<Quote>)>> {
-    let calls = group.changes.iter().map(|change| change.memory).collect();
+    let changes = group.changes_after(making::changed_before(project, group).await?);
+    let calls = changes.iter().map(|change| change.memory).collect();
     let calls = project.store.memories(&project.scope, calls).await?;
     let mut found = Vec::new();
     let mut keys: HashSet<MemoryKey> = HashSet::new();
     // Of each exchange that was read, its session, the ordinal of its request, and that of the change.
     let mut read: Vec<(SessionId, i64, i64)> = Vec::new();
-    for change in &group.changes {
+    for change in changes {
         let call = calls.iter().find(|call| call.key == change.memory);
         let Some((session, at)) = call.and_then(|call| Some((call.session.clone()?, call.ordinal?))) else {
             continue;

@@ -197,11 +197,12 @@ impl Group {
         self.changes = changes.into_iter().take(MOST_CHANGES).map(Writer::of).collect();
     }
 
-    /// Leaves out the calls before `time`, when an earlier commit changed the file, unless none would be left.
-    pub fn drop_changes_before(&mut self, time: Millis) {
-        if self.changes.iter().any(|change| change.time > time) {
-            self.changes.retain(|change| change.time > time);
-        }
+    /// Returns the calls that may have written the lines after `time`, when an earlier commit changed the file; all of them if
+    /// none is later.
+    pub fn changes_after(&self, time: Option<Millis>) -> Vec<&Writer> {
+        let is_later = |change: &&Writer| time.is_none_or(|time| change.time > time);
+        let later: Vec<&Writer> = self.changes.iter().filter(is_later).collect();
+        if later.is_empty() { self.changes.iter().collect() } else { later }
     }
 
     /// Returns whether the lines may be copied from another file of a session that surely led to the commit: no recorded
@@ -463,11 +464,11 @@ mod tests {
     #[test]
     fn a_change_before_an_earlier_commit_of_the_file_did_not_write_the_lines() {
         let mut group = groups(vec![run(1..2, LineOrigin::Uncommitted, &[7])]).remove(0);
-        let times = |group: &Group| group.changes.iter().map(|change| change.time).collect::<Vec<_>>();
+        let times = |group: &Group, after| {
+            group.changes_after(Some(after)).iter().map(|change| change.time).collect::<Vec<_>>()
+        };
         group.changes = [row(1, 5, &[]), row(1, 2, &[])].iter().map(Writer::of).collect();
-        group.drop_changes_before(9);
-        assert_eq!(times(&group), [5, 2]);
-        group.drop_changes_before(3);
-        assert_eq!(times(&group), [5]);
+        assert_eq!(times(&group, 9), [5, 2]);
+        assert_eq!(times(&group, 3), [5]);
     }
 }
