@@ -148,6 +148,11 @@ impl Scope {
         Scope { reader, ..self.clone() }
     }
 
+    /// Returns the scope of the tenant's memories that belong to no project, for the same reader.
+    pub fn owner_wide(&self) -> Scope {
+        Scope { project: ProjectId::owner_wide(), sessions: Sessions::All, ..self.clone() }
+    }
+
     /// Returns whether the reader is the tenant, as on one's own machine.
     pub fn is_own(&self) -> bool {
         self.reader.as_str() == self.tenant.as_str()

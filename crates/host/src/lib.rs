@@ -3,6 +3,7 @@
 //! - [`config`]: options, providers, keys; the only module that reads the environment, the home and the working
 //!   directory
 //! - [`project`], [`engine`], [`caller`]: the open project, the open resources of the process, and the caller
+//! - [`principals`]: who may use a server over HTTP, by personal keys
 //! - [`ask`]: asks models within limits
 //! - [`consult`]: a thread with an assistant
 //! - [`summaries`]: makes and stores summaries
@@ -29,6 +30,7 @@ pub mod consult;
 pub mod engine;
 pub mod idle;
 pub mod own_files;
+pub mod principals;
 pub mod project;
 pub mod summaries;
 pub mod tuning;

@@ -51,6 +51,7 @@ impl Caller {
     ///
     /// Errors with [`BadInput`](tiro_base::error::Kind::BadInput) if it doesn't.
     pub async fn own_file(&self, engine: &Engine, asked: &LinesAsked) -> Result<(String, Vec<u8>)> {
+        own(self)?;
         let project = self.project(engine).await?;
         let own = [engine.config().data_dir.clone()];
         let roots = Roots::new(&project.root, &[], &own)?.with_home(engine.config().home.clone());
@@ -60,7 +61,17 @@ impl Caller {
 
     /// Returns the directory of the caller's project.
     pub async fn root_of(&self, engine: &Engine) -> Result<PathBuf> {
+        own(self)?;
         Ok(self.project(engine).await?.root.clone())
+    }
+}
+
+/// Errors with [`BadInput`](tiro_base::error::Kind::BadInput) if the files of this machine are not the caller's.
+fn own(caller: &Caller) -> Result<()> {
+    match caller.has_files() {
+        true => Ok(()),
+        false => Err(Error::bad_input("your files are not on the machine of this server")
+            .hint("ask about files with a server on your own machine, `tiro serve`")),
     }
 }
 
@@ -68,6 +79,9 @@ impl Caller {
 impl Capture for OwnFiles<'_> {
     async fn catch_up(&self) -> Vec<String> {
         let (engine, caller) = (self.engine, self.caller);
+        if !caller.has_files() {
+            return Vec::new();
+        }
         let mut notices = before_a_call(engine, &caller.following()).await;
         // Opening the store may produce notices about its files. A read-only operation reports these together with the
         // other notices, within the budget of its answer. Each notice is reported once.
@@ -78,9 +92,11 @@ impl Capture for OwnFiles<'_> {
 
     async fn standing(&self, subjects: Vec<Subject>) -> Vec<Standing> {
         let (engine, caller) = (self.engine, self.caller);
-        let Ok(project) = caller.project(engine).await else {
-            return vec![Standing::UNKNOWN; subjects.len()];
-        };
+        let unknown = vec![Standing::UNKNOWN; subjects.len()];
+        if !caller.has_files() {
+            return unknown;
+        }
+        let Ok(project) = caller.project(engine).await else { return unknown };
         let sources = project.sources(caller.machine(engine));
         graph::standing(&sources, &project.read_intake(engine.clock()), subjects).await
     }
@@ -94,6 +110,7 @@ impl Capture for OwnFiles<'_> {
 
     async fn line_origins(&self, asked: LinesAsked) -> Result<LineOrigins> {
         let (engine, caller) = (self.engine, self.caller);
+        own(caller)?;
         let project = caller.project(engine).await?;
         let own = [engine.config().data_dir.clone()];
         let roots = Roots::new(&project.root, &[], &own)?.with_home(engine.config().home.clone());
@@ -210,6 +227,9 @@ async fn before_a_call(engine: &Engine, caller: &WritingCaller) -> Vec<String> {
 /// Returns the project if there may be something to follow, because the project is stored or hooks wrote references. If
 /// hooks wrote references and the project is not stored, the project is created first.
 async fn to_follow(engine: &Engine, caller: &WritingCaller) -> Result<Option<Arc<WritableProject>>> {
+    if !caller.has_files() {
+        return Ok(None);
+    }
     let project = caller.project(engine).await?;
     match project.is_blank && engine.spool(&project).is_empty() {
         true => Ok(None),

@@ -24,9 +24,10 @@ mod tests;
 use std::sync::Arc;
 
 use tiro_host::ask;
-use tiro_host::caller::{Caller, WritingCaller};
+use tiro_host::caller::{Caller, Toolset, WritingCaller};
 use tiro_host::config::Use;
 use tiro_host::engine::Engine;
+use tiro_host::principals::Access;
 
 pub use self::common::tool::{About, Answer, Hints, Pending, Progress, Tool};
 use self::consult::{chat, count_tokens, describe_session, reset_session};
@@ -71,7 +72,7 @@ pub fn offered(engine: &Arc<Engine>, caller: &Arc<WritingCaller>) -> Vec<Tool> {
         table.push(tool!(engine, caller, reset_session, Consult, REMOVES));
         table.push(tool!(engine, caller, count_tokens, Consult, READS));
     }
-    table.retain(|tool| caller.may_use(tool.toolset));
+    table.retain(|tool| caller.may_use(tool.toolset) && may_call(caller, tool));
     // The purposes for which the user named providers decide which calls may ask a provider.
     let (embeds, summarises) =
         (ask::may_ask_to_embed(engine), ask::may_ask(engine, Use::Summarize).is_some());
@@ -82,6 +83,18 @@ pub fn offered(engine: &Arc<Engine>, caller: &Arc<WritingCaller>) -> Vec<Tool> {
         };
     }
     table
+}
+
+/// Returns whether the caller has the right to call the tool. An author with a personal key has no files on this
+/// machine, and everything that asks providers is paid for by the owner.
+fn may_call(caller: &Caller, tool: &Tool) -> bool {
+    let is_of_files = tool.toolset == Toolset::Consult || tool.name == explain_lines::NAME;
+    let needed = match (tool.hints.read_only, tool.name.as_str()) {
+        (true, _) => Access::Read,
+        (false, configure_llm_provider::NAME) => Access::Admin,
+        (false, _) => Access::Write,
+    };
+    caller.may(needed) && (caller.has_files() || !is_of_files)
 }
 
 /// Returns the names of the read-only tools. A user may let agents call these tools without asking.

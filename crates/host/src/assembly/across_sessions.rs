@@ -82,9 +82,10 @@ pub async fn choose(
     encoders: &Encoders<'_>,
 ) -> Result<Chosen> {
     let owners = &engine.installation().await?.registry;
+    let owners_scope = project.scope.owner_wide();
     let mut places: Vec<(&dyn ReadStore, &Scope)> = vec![(project.store.as_ref(), &asked.scope)];
     if asked.scope.sessions == Sessions::All {
-        places.push((owners.memories().as_ref(), owners.scope()));
+        places.push((owners.memories().as_ref(), &owners_scope));
     }
     let mut chosen = Chosen::default();
     let filter = Filter { kinds: Some(KINDS.to_vec()), ..asked.filter.clone() };

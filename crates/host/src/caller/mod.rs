@@ -1,6 +1,10 @@
 //! The caller of an operation: an owner, their project, and the tools they may use.
 //!
-//! A process that serves stdio has one caller. The data that is opened for a caller, above all the project's store, is
+//! A process that serves stdio has one caller, who is the owner. A server over HTTP has more callers: owners of other
+//! projects, and authors who have a personal key. An author uses the project of another caller, as this author sees it,
+//! and has no files on this machine: transcripts, commits and work trees are the owner's.
+//!
+//! The data that is opened for a caller, above all the project's store, is
 //! kept in the [`Caller`], where other callers of the process can't see it. Operations get their project only from
 //! their caller. Everything that all callers share is in [`Engine`].
 
@@ -17,10 +21,11 @@ use std::time::Duration;
 use self::found::{Around, FoundProject};
 use self::later::Later;
 use crate::engine::{Engine, Latest, LetGo, Notices};
+use crate::principals::Access;
 use crate::project::{self, OpenProject, SeenProject, WritableProject};
 use tiro_base::error::{Error, Result, quoted};
 use tiro_base::memory::Millis;
-use tiro_base::scope::{ProjectId, Scope, SessionId, Sessions, TenantId};
+use tiro_base::scope::{AuthorId, ProjectId, Scope, SessionId, Sessions, TenantId};
 use tiro_capture::clients::Client;
 use tiro_capture::follow::catch_up::Following;
 use tiro_capture::sources::Machine;
@@ -57,6 +62,12 @@ pub enum Form {
 /// The state that all calls of a caller share.
 struct CallerState {
     owner: TenantId,
+    /// Who reads and writes. This is the owner, unless the caller is an author of the owner's team.
+    author: AuthorId,
+    /// What an author with a personal key may do. `None` for the owner, whose files are on this machine.
+    access: Option<Access>,
+    /// The caller whose open project this caller uses, if it opens none itself.
+    origin: Option<Caller>,
     directory: Option<PathBuf>,
     /// Whether the user named the directory as the project. If so, a bare repository in it is accepted.
     is_named: bool,
@@ -82,7 +93,10 @@ struct CallerState {
 impl CallerState {
     fn new(owner: TenantId, directory: Option<PathBuf>, is_named: bool) -> CallerState {
         CallerState {
+            author: AuthorId::new(owner.as_str()),
             owner,
+            access: None,
+            origin: None,
             directory,
             is_named,
             toolsets: Toolsets::default(),
@@ -122,6 +136,36 @@ impl Caller {
     /// Returns the owner of everything the caller stores. The caller reads only this owner's memories.
     pub fn owner(&self) -> &TenantId {
         &self.state.owner
+    }
+
+    /// Returns the author who reads and writes: the owner, or an author with a personal key.
+    pub fn author(&self) -> &AuthorId {
+        &self.state.author
+    }
+
+    /// Returns whether the files of this machine are the caller's. An author with a personal key has no files here.
+    pub fn has_files(&self) -> bool {
+        self.state.access.is_none()
+    }
+
+    /// Returns whether the caller may do what needs `access`. The owner may do everything.
+    pub fn may(&self, access: Access) -> bool {
+        self.state.access.is_none_or(|own| own >= access)
+    }
+
+    /// Returns the scope of all sessions of `project`, as this caller reads it.
+    pub fn scope_of(&self, project: ProjectId) -> Scope {
+        Scope::own(self.state.owner.clone(), project).read_by(self.state.author.clone())
+    }
+
+    /// Returns the state of the caller who has the project open and whose idle worker works for this caller too.
+    fn shared(&self) -> &CallerState {
+        self.state.origin.as_ref().map_or(&self.state, |origin| origin.shared())
+    }
+
+    /// Returns the list of the work that is left for the idle worker. The work of an author is done as this author.
+    fn later(&self) -> &Later {
+        if self.has_files() { &self.shared().later } else { &self.state.later }
     }
 
     /// Returns the directory that the user named as the project, if any. A bare repository in it is accepted.
@@ -170,7 +214,7 @@ impl Caller {
                 name: seen.name.clone(),
                 root: seen.root.clone(),
                 repository: repository.clone(),
-                scope: Scope::own(self.state.owner.clone(), id),
+                scope: self.scope_of(id),
                 is_blank: false,
                 trouble,
                 original: None,
@@ -204,6 +248,9 @@ impl Caller {
     }
 
     async fn found(&self, engine: &Engine) -> Result<FoundProject> {
+        if let Some(origin) = &self.state.origin {
+            return Ok(self.seen(Box::pin(origin.found(engine)).await?));
+        }
         if self.state.project.last().is_some() {
             return self.begin(engine).await;
         }
@@ -247,7 +294,15 @@ impl Caller {
         self.state.blank_project.get_or_open(|found| found.holds(engine.config(), self.named()), blank).await
     }
 
+    /// Returns the project of another caller as this caller sees it.
+    fn seen(&self, found: FoundProject) -> FoundProject {
+        if self.has_files() { found } else { found.read_by(&self.state.author) }
+    }
+
     async fn begin(&self, engine: &Engine) -> Result<FoundProject> {
+        if let Some(origin) = &self.state.origin {
+            return Ok(self.seen(Box::pin(origin.begin(engine)).await?));
+        }
         engine.opened().used(&(Arc::clone(&self.state) as Arc<dyn LetGo>));
         let open = async || {
             let directory = self.directory()?;
@@ -300,7 +355,7 @@ impl Caller {
 
     /// Returns the state that this process keeps for following the caller's project.
     pub(crate) fn followed(&self) -> &Following {
-        &self.state.following
+        &self.shared().following
     }
 
     /// Returns the maximum number of tokens of an answer that the caller's client shows its model. No answer may be
@@ -339,40 +394,40 @@ impl Caller {
 
     /// Leaves work to the idle worker. A call that only reads found this work and may not do it itself.
     pub fn leave(&self, task: Task) {
-        self.state.later.add(task);
+        self.later().add(task);
     }
 
     /// Returns the work that calls left, the oldest first.
     pub fn left(&self) -> Vec<Task> {
-        self.state.later.all()
+        self.later().all()
     }
 
     /// Removes work that is done.
     pub fn did(&self, task: &Task) {
-        self.state.later.remove(task);
+        self.later().remove(task);
     }
 
     /// Wakes the idle worker if calls left work.
     pub fn tell_of_work(&self) {
-        self.state.later.tell();
+        self.later().tell();
     }
 
     /// Waits until the idle worker has stashed the messages that calls left for the stash, but at most for `patience`.
     /// Returns whether these messages are stashed.
     pub async fn await_stash(&self, patience: Duration) -> bool {
-        self.state.later.stashed(patience).await
+        self.later().stashed(patience).await
     }
 
     /// Waits until there is work for the idle worker.
     pub async fn wait_for_work(&self) {
-        self.state.later.told().await;
+        self.later().told().await;
     }
 
     /// Counts a call of the operation `name` that took `micros` microseconds. [`WritingCaller::keep_measurements`] stores the
     /// counts.
     pub fn measured(&self, name: &str, micros: u64) {
         let new = Measurement::of(name, micros);
-        let mut measured = self.state.measured.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut measured = self.shared().measured.lock().unwrap_or_else(PoisonError::into_inner);
         match measured.iter_mut().find(|each| each.name == new.name && each.bucket == new.bucket) {
             Some(each) => each.count += 1,
             None => measured.push(new),
@@ -382,14 +437,15 @@ impl Caller {
     /// Counts a context of `sent` tokens that replaced a conversation of `whole` tokens.
     pub fn saved(&self, whole: i64, sent: i64) {
         let saved = Savings { answers: 1, whole, sent };
-        self.state.saved.lock().unwrap_or_else(PoisonError::into_inner).add(saved);
+        self.shared().saved.lock().unwrap_or_else(PoisonError::into_inner).add(saved);
     }
 
     /// Returns the notices about the files in use that were not returned before. For example, they report that another
     /// store was opened, that permissions were removed which let other users read, or that something could not be
     /// stored.
     pub fn take_news(&self, engine: &Engine) -> Option<String> {
-        let mut news = engine.take_notices();
+        // Notices about the files of this machine are for their owner.
+        let mut news = if self.has_files() { engine.take_notices() } else { Vec::new() };
         news.append(&mut self.state.notices.take());
         (!news.is_empty()).then(|| news.join(" "))
     }
@@ -411,10 +467,9 @@ impl Caller {
     }
 }
 
-/// Returns the maximum number of tokens of an answer that a client shows its model. `name` is the client's name in
-/// lower case.
-fn most_tokens(name: &str) -> usize {
-    if name.contains("copilot") { MOST_IN_COPILOT } else { usize::MAX }
+/// Returns the maximum number of tokens of an answer that the client called `name` shows its model.
+pub fn most_tokens(name: &str) -> usize {
+    if name.to_lowercase().contains("copilot") { MOST_IN_COPILOT } else { usize::MAX }
 }
 
 /// Returns the notice that the repository can't be read, with the reason.

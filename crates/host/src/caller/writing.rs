@@ -2,12 +2,14 @@
 
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, PoisonError};
 
 use super::toolset::Toolsets;
 use super::{Caller, CallerState, Form};
 use crate::config::Config;
 use crate::engine::{Engine, PATIENCE_OF_CLOSING};
+use crate::principals::Principal;
 use crate::project::WritableProject;
 use tiro_base::error::Result;
 use tiro_base::scope::TenantId;
@@ -40,6 +42,21 @@ impl WritingCaller {
     /// directory as the project.
     pub fn in_directory(&self, directory: &Path, is_named: bool) -> WritingCaller {
         WritingCaller::new(self.reading.state.owner.clone(), Some(directory.to_owned()), is_named)
+    }
+
+    /// Returns a caller who uses this caller's open project as `principal`, and whose client shows its model at most
+    /// `most_tokens` of an answer. Without `principal`, it is the owner.
+    pub fn joined_by(&self, principal: Option<&Principal>, most_tokens: usize) -> WritingCaller {
+        let origin = &self.reading.state;
+        let mut state = CallerState::new(origin.owner.clone(), origin.directory.clone(), origin.is_named);
+        if let Some(principal) = principal {
+            (state.author, state.access) = (principal.author.clone(), Some(principal.access));
+        }
+        state.origin = Some(self.reading.clone());
+        state.toolsets = origin.toolsets.clone();
+        state.form = origin.form;
+        state.most_tokens = AtomicUsize::new(most_tokens);
+        WritingCaller { reading: Caller { state: Arc::new(state) } }
     }
 
     /// Returns `caller` with the right to write.
@@ -83,18 +100,15 @@ impl WritingCaller {
 
     /// Returns the project if a call has already opened it, and the disk still has the same project.
     pub fn opened_project(&self, engine: &Engine) -> Option<Arc<WritableProject>> {
-        self.reading
-            .state
-            .project
-            .last()
-            .filter(|found| found.holds(engine.config(), self.named()))
-            .map(|found| found.project)
+        let last = self.reading.shared().project.last();
+        let found = last.filter(|found| found.holds(engine.config(), self.named()))?;
+        Some(self.reading.seen(found).project)
     }
 
     /// Closes the project's store. Calls that still use the store fail. The last process that closes the store moves
     /// the write-ahead log into the database file.
     pub fn close(&self) {
-        if let Some(found) = self.reading.state.project.last() {
+        if let Some(found) = self.reading.shared().project.last() {
             found.project.store.close(PATIENCE_OF_CLOSING);
         }
     }
@@ -102,10 +116,11 @@ impl WritingCaller {
     /// If a call has opened the project, stores the counts that are not stored yet.
     pub async fn keep_measurements(&self, engine: &Engine) -> Result<()> {
         let Some(project) = self.opened_project(engine) else { return Ok(()) };
-        let measured =
-            std::mem::take(&mut *self.reading.state.measured.lock().unwrap_or_else(PoisonError::into_inner));
+        let measured = std::mem::take(
+            &mut *self.reading.shared().measured.lock().unwrap_or_else(PoisonError::into_inner),
+        );
         let saved =
-            std::mem::take(&mut *self.reading.state.saved.lock().unwrap_or_else(PoisonError::into_inner));
+            std::mem::take(&mut *self.reading.shared().saved.lock().unwrap_or_else(PoisonError::into_inner));
         match measured.is_empty() && saved == Savings::default() {
             true => Ok(()),
             false => project.store.measure(&project.scope, measured, saved).await,

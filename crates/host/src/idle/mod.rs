@@ -183,6 +183,9 @@ pub async fn expire_stash(engine: &Engine, store: &dyn Store, scope: &Scope) -> 
 
 /// Returns whether hooks wrote references for the caller's project.
 fn has_references(engine: &Engine, caller: &Caller) -> bool {
+    if !caller.has_files() {
+        return false;
+    }
     let config = engine.config();
     let finder = project::finder(config, caller.named());
     let place = caller.directory().and_then(|directory| finder.place(&directory));

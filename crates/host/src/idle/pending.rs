@@ -30,7 +30,7 @@ pub const LEASE: i64 = 10_000;
 pub async fn places(engine: &Engine, caller: &WritingCaller) -> Result<[(Arc<dyn Store>, Scope); 2]> {
     let project = caller.writable_project(engine).await?;
     let owners = engine.installation().await?.registry;
-    let owners = (Arc::clone(owners.memories()), owners.scope().clone());
+    let owners = (Arc::clone(owners.memories()), project.scope.owner_wide());
     Ok([(Arc::clone(&project.store), project.scope.clone()), owners])
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tiro_base::error::Error;
-use tiro_base::scope::Scope;
+use tiro_base::scope::{AuthorId, Scope};
 use tiro_capture::sources::{Machine, Sources};
 use tiro_git::Repository;
 use tiro_recall::store_intake::StoreIntake;
@@ -14,6 +14,7 @@ use tiro_store::clock::Clock;
 use tiro_store::{Bookkeeping, ProjectRow, ReadStore, Store};
 
 /// A project with its open store, for callers that only read.
+#[derive(Clone)]
 pub struct OpenProject {
     /// The name of the project.
     pub name: String,
@@ -59,6 +60,18 @@ impl OpenProject {
         }
     }
 
+    /// Returns the project as `author` sees it, who has no files on this machine. The store stays the same.
+    fn read_by(&self, author: &AuthorId) -> OpenProject {
+        OpenProject {
+            scope: self.scope.read_by(author.clone()),
+            repository: None,
+            trouble: None,
+            original: None,
+            formerly: Vec::new(),
+            ..self.clone()
+        }
+    }
+
     /// Returns the memory of the project for reading, through the interface for the side with the files.
     pub fn read_intake(&self, clock: &Arc<Clock>) -> StoreIntake<dyn ReadStore> {
         StoreIntake::new(Arc::clone(&self.store), self.scope.clone(), Arc::clone(clock))
@@ -69,6 +82,11 @@ impl WritableProject {
     /// Returns `project` for writing. Its memories are in `store`.
     pub fn new(project: OpenProject, store: Arc<dyn Store>) -> WritableProject {
         WritableProject { project: Arc::new(project), store }
+    }
+
+    /// Returns the project as `author` sees it, who has no files on this machine. The store stays the same.
+    pub fn read_by(&self, author: &AuthorId) -> WritableProject {
+        WritableProject::new(self.project.read_by(author), Arc::clone(&self.store))
     }
 
     /// Returns the memory of the project for writing, through the interface for the side with the files.

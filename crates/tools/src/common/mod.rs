@@ -12,6 +12,7 @@ use tiro_base::error::{Error, Result, partial, quoted};
 use tiro_base::filter::Filter;
 use tiro_base::humanize::counted;
 use tiro_base::memory::{Kind, LONGEST_TEXT, Millis, Role};
+use tiro_base::scope::{Scope, Visibility};
 use tiro_base::times;
 use tiro_host::caller::Caller;
 use tiro_host::engine::Engine;
@@ -204,6 +205,12 @@ pub fn spent(used: usize, budget: usize) -> String {
 pub fn head(project: &OpenProject) -> (Option<String>, Option<String>) {
     let head = project.repository.as_ref().and_then(|repository| repository.head().ok());
     head.map_or((None, None), |head| (head.branch, head.commit.map(|sha| sha.to_string())))
+}
+
+/// Returns who sees what the scope's reader stores: on one's own machine the default, which is everyone of the tenant.
+/// What an author with a personal key stores is private.
+pub fn visibility(scope: &Scope) -> Option<Visibility> {
+    (!scope.is_own()).then_some(Visibility::Private)
 }
 
 /// Returns lines to append to an answer: the secrets that were replaced, the number of chunks without an embedding, and

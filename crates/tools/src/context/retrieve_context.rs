@@ -249,7 +249,7 @@ async fn version(
 ) -> Result<([Version; 2], bool)> {
     let own = project.store.source_state(&asked.scope).await?;
     let owners = &engine.installation().await?.registry;
-    let of_owner = owners.memories().source_state(owners.scope()).await?;
+    let of_owner = owners.memories().source_state(&project.scope.owner_wide()).await?;
     Ok(([own.version, of_owner.version], own.is_empty))
 }
 

@@ -88,8 +88,9 @@ pub async fn run(engine: &Engine, caller: &WritingCaller, edited: Edited, text: 
     }
     let project = caller.writable_project(engine).await?;
     let owners = &engine.installation().await?.registry;
+    let owners_scope = project.scope.owner_wide();
     let (store, scope): (&dyn Store, &Scope) = match is_owners {
-        true => (owners.memories().as_ref(), owners.scope()),
+        true => (owners.memories().as_ref(), &owners_scope),
         false => (project.store.as_ref(), &project.scope),
     };
     let references = store.refers_to(scope, memory.key).await?;

@@ -52,7 +52,7 @@ pub async fn projects(
                 name,
                 place: places.first().map(|place| place.strip_suffix("/.git").unwrap_or(place).to_owned()),
                 store,
-                scope: Scope::own(caller.owner().clone(), id),
+                scope: caller.scope_of(id),
             }),
             Err(error) => {
                 let reason = error.with_hint();

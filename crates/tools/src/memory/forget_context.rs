@@ -130,7 +130,8 @@ struct Selected<'a> {
 pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<Output> {
     let project = caller.writable_project(engine).await?;
     let owners = &engine.installation().await?.registry;
-    let places = [(project.store.as_ref(), &project.scope), (owners.memories().as_ref(), owners.scope())];
+    let owners_scope = project.scope.owner_wide();
+    let places = [(project.store.as_ref(), &project.scope), (owners.memories().as_ref(), &owners_scope)];
     let now = engine.now();
 
     let is_dry = args.dry_run.unwrap_or(false);

@@ -108,9 +108,10 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let sessions = named::all(&project, "sessions", &args.sessions).await?;
     let scope = Scope { sessions, ..project.scope.clone() };
     let owners = &engine.installation().await?.registry;
+    let owners_scope = project.scope.owner_wide();
     let mut places: Vec<(&dyn ReadStore, &Scope)> = vec![(project.store.as_ref(), &scope)];
     if scope.sessions == Sessions::All {
-        places.push((owners.memories().as_ref(), owners.scope()));
+        places.push((owners.memories().as_ref(), &owners_scope));
     }
     let mut found: Vec<(usize, Memory)> = Vec::new();
     for (place, (store, scope)) in places.iter().enumerate() {

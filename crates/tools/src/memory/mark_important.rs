@@ -55,7 +55,8 @@ pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<
     let owners = &engine.installation().await?.registry;
     let mut marked = project.store.mark(&project.scope, &ids, important, args.importance).await?;
     if marked.len() < ids.len() {
-        marked.extend(owners.memories().mark(owners.scope(), &ids, important, args.importance).await?);
+        let scope = project.scope.owner_wide();
+        marked.extend(owners.memories().mark(&scope, &ids, important, args.importance).await?);
     }
     let missing = ids.iter().filter(|id| !marked.contains(id)).map(MemoryId::to_string);
     let unknown: Vec<String> = missing.chain(unresolved).collect();

@@ -84,7 +84,7 @@ pub async fn in_full(engine: &Engine, caller: &Caller, text: &str) -> Result<Str
     if is_beginning(text) {
         let owners = &engine.installation().await?.registry;
         let mut ids = project.store.ids_beginning(&project.scope, text, MOST_NAMED).await?;
-        ids.extend(owners.memories().ids_beginning(owners.scope(), text, MOST_NAMED).await?);
+        ids.extend(owners.memories().ids_beginning(&project.scope.owner_wide(), text, MOST_NAMED).await?);
         match &ids[..] {
             [] => {}
             [id] => return Ok(id.to_string()),
@@ -147,7 +147,7 @@ pub type Stored = (Arc<dyn ReadStore>, Scope, Memory);
 /// Returns the memory with the id `id`: of the project, or else of the owner. Returns `None` if neither has it.
 pub async fn memory(engine: &Engine, project: &OpenProject, id: &MemoryId) -> Result<Option<Stored>> {
     let owners = &engine.installation().await?.registry;
-    let owners = (Arc::clone(owners.memories()) as Arc<dyn ReadStore>, owners.scope().clone());
+    let owners = (Arc::clone(owners.memories()) as Arc<dyn ReadStore>, project.scope.owner_wide());
     for (store, scope) in [(Arc::clone(&project.store), project.scope.clone()), owners] {
         if let Some(memory) = store.memory(&scope, id).await? {
             return Ok(Some((store, scope, memory)));

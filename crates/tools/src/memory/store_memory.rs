@@ -11,7 +11,7 @@ use crate::memory::beside::near::{self, Near};
 use tiro_base::error::{Error, Result, partial, quoted};
 use tiro_base::humanize;
 use tiro_base::memory::{Draft, Identity, Kind, MemoryId, Provenance};
-use tiro_base::scope::{Scope, SessionId};
+use tiro_base::scope::{ProjectId, Scope, SessionId};
 use tiro_embed::Encoders;
 use tiro_host::ask;
 use tiro_host::caller::{Caller, WritingCaller};
@@ -126,14 +126,16 @@ pub async fn store(
             .hint("leave one of them out"));
     }
     let project;
+    let owners_scope = caller.scope_of(ProjectId::owner_wide());
     let (store, scope, root) = match is_owners {
-        true => (installation.registry.memories().as_ref(), installation.registry.scope(), None),
+        true => (installation.registry.memories().as_ref(), &owners_scope, None),
         false => {
             project = caller.begin_project(engine).await?;
             (draft.branch, draft.head_sha) = common::head(&project);
             (project.store.as_ref(), &project.scope, Some(project.root.as_path()))
         }
     };
+    draft.visibility = common::visibility(scope);
     let mut unknown_references = unknown(store, scope, &draft).await?;
     unknown_references.extend(missing);
     if let Some(option) = ignored(engine, &draft, root) {
@@ -211,8 +213,9 @@ async fn superseded(
     }
     let project = caller.project(engine).await?;
     let owners = &engine.installation().await?.registry;
+    let owners_scope = project.scope.owner_wide();
     let mut places: [(&dyn ReadStore, &Scope); 2] =
-        [(project.store.as_ref(), &project.scope), (owners.memories().as_ref(), owners.scope())];
+        [(project.store.as_ref(), &project.scope), (owners.memories().as_ref(), &owners_scope)];
     if is_owners {
         places.reverse();
     }

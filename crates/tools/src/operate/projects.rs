@@ -1,7 +1,7 @@
 //! Lists the projects, links a directory to a project, merges two projects, and removes one.
 
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
@@ -11,6 +11,7 @@ use tiro_base::error::{Error, Kind, Result, quoted};
 use tiro_base::file::{path_of, text_of};
 use tiro_base::humanize::counted;
 use tiro_base::scope::{ProjectId, Scope};
+use tiro_capture::sources::root_of;
 use tiro_capture::spool::Spool;
 use tiro_git::{Repository, identity};
 use tiro_host::caller::{Caller, WritingCaller};
@@ -255,6 +256,18 @@ fn rename(engine: &Engine, repository: &Repository, id: &ProjectId) -> Result<()
     let before = Spool::of(data_dir, &place);
     identity::replace(&place, id.as_str())?;
     Spool::of(data_dir, &place).inherit(&before)
+}
+
+/// Returns the id of the project `which`, an id or a name that only one project has, and the directory in which the
+/// project is now. Returns `None` if there is no such project, or if none of its directories exists.
+pub async fn directory(engine: &Engine, which: &str) -> Result<Option<(ProjectId, PathBuf)>> {
+    let row = match find(engine, which).await {
+        Ok(row) => row,
+        Err(error) if matches!(error.kind(), Kind::NotFound | Kind::BadInput) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let mut places = row.places.iter().map(|place| root_of(&path_of(place)));
+    Ok(places.find(|place| place.is_dir()).map(|place| (row.id, place)))
 }
 
 /// Finds a project by its id, or by its name if only one project has this name. Also finds a project of which only the

@@ -40,9 +40,10 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Vec<Hit
     let (scope, _) = narrowed(&project.scope, &project.redactor, args.sessions.as_deref())?;
     let (filter, _) = filter(&args, engine.now())?;
     let owners = &installation.registry;
+    let owners_scope = project.scope.owner_wide();
     let mut places: Vec<(&dyn ReadStore, &Scope)> = vec![(project.store.as_ref(), &scope)];
     if scope.sessions == Sessions::All {
-        places.push((owners.memories().as_ref(), owners.scope()));
+        places.push((owners.memories().as_ref(), &owners_scope));
     }
     // Only a model that another call loaded is used.
     let loaded = engine.loaded_embedders();

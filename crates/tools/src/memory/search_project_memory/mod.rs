@@ -121,9 +121,10 @@ pub async fn search(engine: &Engine, caller: &Caller, args: Args) -> Result<Outp
 
     // The owner's memories belong to no session, so a search within some sessions leaves them out.
     let owners = &installation.registry;
+    let owners_scope = project.scope.owner_wide();
     let mut places: Vec<(&dyn ReadStore, &Scope)> = vec![(project.store.as_ref(), &scope)];
     if scope.sessions == Sessions::All {
-        places.push((owners.memories().as_ref(), owners.scope()));
+        places.push((owners.memories().as_ref(), &owners_scope));
     }
     let mut unread = Vec::new();
     let elsewhere = match args.everywhere && scope.sessions == Sessions::All {
