@@ -19,6 +19,7 @@ mod cli;
 mod lossy;
 mod pages;
 mod server;
+mod web;
 
 pub use cli::main;
 

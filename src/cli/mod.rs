@@ -28,7 +28,7 @@ use look::{context, find, list, log, search, sessions, show, why};
 use memory::{add, backup, edit, export, forget, mark, stash, summarize};
 use operate::{bench, extract_text, gc, hook, index, open, serve, stats};
 use print::Out;
-use setup::{completions, demo, doctor, import, init, man, model, pause, projects, provider};
+use setup::{completions, demo, doctor, import, init, man, model, pause, projects, provider, user};
 use tiro_base::error::{self, Context, Kind, Result};
 use tiro_base::times;
 use tiro_host::caller::WritingCaller;
@@ -74,7 +74,7 @@ fn key_and_value(text: &str) -> std::result::Result<(String, String), String> {
 enum Command {
     /// Build a memory of a repository and a conversation, and answer questions from it
     Demo(demo::Args),
-    /// Serve the tools over MCP on stdin and stdout; clients start it
+    /// Serve the tools over MCP, on stdin and stdout for a client that starts it, or over HTTP
     Serve(serve::Args),
     /// Show what is remembered in the browser
     Open(open::Args),
@@ -138,6 +138,8 @@ enum Command {
     Model(model::Args),
     /// Configure the providers of models, and show what is sent to them and what it costs
     Provider(provider::Args),
+    /// Make, list and revoke the personal keys of those who use your server over HTTP
+    User(user::Args),
     /// Record an event of a client or of git; their hooks run this command
     #[command(hide = true)]
     Hook(hook::Args),
@@ -230,7 +232,7 @@ fn run(cli: Cli, out: Out) -> Result<ExitCode> {
     let engine = Arc::new(Engine::new(config, stores));
     match command {
         // The server starts its own runtime.
-        Command::Serve(args) => return serve::run(engine, caller, args),
+        Command::Serve(args) => return serve::run(engine, caller, args, out),
         Command::Open(args) => return open::run(engine, caller, args, out),
         Command::Bench(args) => return bench::run(&engine, args),
         _ => {}
@@ -293,6 +295,7 @@ async fn perform(
         Command::Doctor => doctor::run(engine, caller, out).await,
         Command::Model(args) => model::run(engine, args, out).await,
         Command::Provider(args) => provider::run(engine, caller, args, out).await,
+        Command::User(args) => user::run(engine, args, out),
         Command::Serve(_)
         | Command::Open(_)
         | Command::Bench(_)

@@ -2,7 +2,7 @@
 //! may read it, and only from the page itself.
 //!
 //! - The server listens on the loopback address only. On Linux, a connection of another user of the machine is refused
-//!   ([`owner`]); root may connect.
+//!   ([`Peer`](crate::web::peer::Peer)); root may connect.
 //! - The first address has a random token, which works once and becomes a cookie. Programs that later see the address,
 //!   for example in the history of the browser, learn nothing that is still of use.
 //! - `Host` must be the server's own address, so that a name that leads to 127.0.0.1 (DNS rebinding) is of no use.
@@ -11,7 +11,6 @@
 //!
 //! All functions are pure, apart from [`Guard`], which remembers whether the token was used.
 
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::http::header::{COOKIE, HOST, ORIGIN};
@@ -178,25 +177,6 @@ fn cookie<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     pairs.find(|(key, _)| *key == name).map(|(_, value)| value)
 }
 
-/// Returns the user to whom the connection from `peer` to the server's `port` belongs, by `table`, the content of
-/// `/proc/net/tcp` or `/proc/net/tcp6`. A connection that is in neither table comes from another machine of the same person,
-/// such as the host of WSL; only the cookie guards against it.
-pub fn owner(table: &str, peer: SocketAddr, port: u16) -> Option<u32> {
-    let SocketAddr::V4(peer) = peer else { return None };
-    let written = |address: [u8; 4], port: u16| format!("{:08X}:{port:04X}", u32::from_le_bytes(address));
-    let (local, remote) = (written(peer.ip().octets(), peer.port()), written([127, 0, 0, 1], port));
-    // A socket for both versions of IP writes the address after this prefix.
-    let is = |field: Option<&str>, address: &str| {
-        field.is_some_and(|field| field.strip_prefix("0000000000000000FFFF0000").unwrap_or(field) == address)
-    };
-    table.lines().find_map(|line| {
-        let mut fields = line.split_whitespace().skip(1);
-        let is_this = is(fields.next(), &local) && is(fields.next(), &remote);
-        // State, queues, timer and retransmissions come before the user.
-        is_this.then(|| fields.nth(4)?.parse().ok()).flatten()
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use axum::http::HeaderValue;
@@ -272,24 +252,6 @@ mod tests {
         assert!(
             !guard.address("/").contains(guard.form_token())
                 && !guard.set_cookie().contains(guard.form_token())
-        );
-    }
-
-    #[test]
-    fn the_user_of_a_connection_is_found_in_the_table() {
-        let table = "\
-  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
-   0: 0100007F:101F 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 1 1 0 100 0 0 10 0
-   1: 0100007F:D431 0100007F:101F 01 00000000:00000000 00:00000000 00000000  1001        0 2 1 0 20 4 30 10 -1
-   2: 0100007F:D432 0100007F:101F 01 00000000:00000000 00:00000000 00000000  1000        0 3 1 0 20 4 30 10 -1
-   3: 0100007F:D433 0100007F:101F 01 00000000:00000000 00:00000000 00000000     0        0 4 1 0 20 4 30 10 -1
-   4: 0000000000000000FFFF00000100007F:D434 0000000000000000FFFF00000100007F:101F 01 00000000:00000000 00:00000000 00000000  1001        0 5
-";
-        let peer = |port| SocketAddr::from(([127, 0, 0, 1], port));
-        let owner_of = |port| owner(table, peer(port), PORT);
-        assert_eq!(
-            [0xD431, 0xD432, 0xD433, 0xD434, 0xD435].map(owner_of),
-            [Some(1001), Some(1000), Some(0), Some(1001), None]
         );
     }
 }

@@ -7,8 +7,9 @@
 //! [`guard`] decides which requests are answered: those of the user's own browser, from the page itself. Nothing is
 //! loaded from elsewhere. All texts are escaped ([`text`]).
 //!
-//! The server ends with Ctrl-C or SIGTERM, or when nobody used it for a while. It keeps no state of a reader apart from
-//! the cookie, so that any number of windows, and several servers, work side by side.
+//! The server of `tiro open` ends with Ctrl-C or SIGTERM, or when nobody used it for a while. `tiro serve --http` serves
+//! the pages too. They keep no state of a reader apart from the cookie, so that any number of windows, and several
+//! servers, work side by side.
 
 mod assets;
 mod error;
@@ -21,49 +22,40 @@ mod tests;
 mod text;
 mod views;
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use axum::extract::connect_info::Connected;
 use axum::extract::{ConnectInfo, Form, Query, RawQuery, Request as Asked, State};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, LOCATION, SET_COOKIE};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use axum::serve::IncomingStream;
-use tokio::net::TcpListener;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use self::guard::{Admitted, Guard, Refused};
 use self::layout::View;
 use self::request::{FORM_TOKEN, Request};
-use tiro_base::error::{Context, Error, Kind, Result};
+use crate::web::connections::{self, Bound};
+use crate::web::metrics::Metrics;
+use crate::web::peer::Peer;
+use tiro_base::error::{Error, Kind, Result};
 use tiro_host::caller::WritingCaller;
 use tiro_host::engine::Engine;
 
 pub use self::request::address;
 
-/// How long open requests may take after the server was told to end.
-const GRACE: Duration = Duration::from_millis(800);
-
 /// The largest form, in bytes. Arbitrary: longer than any note.
 const LARGEST_FORM: usize = 1 << 20;
 
-/// A server that is bound to its port, but doesn't answer yet.
-pub struct Bound {
-    listener: std::net::TcpListener,
-    guard: Guard,
-}
-
-/// Binds a server to the loopback address: to `port`, or to any free port. `random` are the server's secrets.
+/// Binds a server to the loopback address: to `port`, or to any free port.
 ///
 /// Errors with [`Kind::Io`] if the port is taken.
-pub fn bind(port: Option<u16>, random: [u8; 48]) -> Result<Bound> {
-    let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port.unwrap_or(0)));
-    let listener = listener.map_err(|error| {
+pub fn bind(port: Option<u16>) -> Result<Bound> {
+    Bound::to((Ipv4Addr::LOCALHOST, port.unwrap_or(0)).into()).map_err(|error| {
         let message = match port {
             Some(port) => format!("cannot listen on port {port}"),
             None => "cannot listen on any port".to_owned(),
@@ -71,73 +63,50 @@ pub fn bind(port: Option<u16>, random: [u8; 48]) -> Result<Bound> {
         Error::new(Kind::Io, message)
             .source(error)
             .hint("`--port` names another port; without it, a free one is used")
-    })?;
-    let cannot = || "cannot start the server".to_owned();
-    listener.set_nonblocking(true).context(Kind::Io, cannot)?;
-    let port = listener.local_addr().context(Kind::Io, cannot)?.port();
-    Ok(Bound { listener, guard: Guard::new(port, random) })
+    })
 }
 
-impl Bound {
-    /// Returns the address that opens `path` in a browser. It works once.
-    pub fn address(&self, path: &str) -> String {
-        self.guard.address(path)
-    }
-}
-
-/// What the handlers share.
-struct Pages {
+/// The pages of a caller's project.
+pub struct Pages {
     engine: Arc<Engine>,
     caller: Arc<WritingCaller>,
     guard: Guard,
     used: Mutex<Instant>,
 }
 
+impl Pages {
+    /// Returns the pages of the server on `port` of the loopback address. `random` are the server's secrets.
+    pub fn new(engine: Arc<Engine>, caller: Arc<WritingCaller>, port: u16, random: [u8; 48]) -> Arc<Pages> {
+        let guard = Guard::new(port, random);
+        Arc::new(Pages { engine, caller, guard, used: Mutex::new(Instant::now()) })
+    }
+
+    /// Returns the address that opens `path` in a browser. It works once.
+    pub fn address(&self, path: &str) -> String {
+        self.guard.address(path)
+    }
+}
+
 /// Answers until `stop` completes, or until nobody asked for `idle`.
 pub async fn serve(
     bound: Bound,
-    engine: Arc<Engine>,
-    caller: Arc<WritingCaller>,
+    pages: Arc<Pages>,
     idle: Duration,
     stop: impl Future<Output = ()> + Send,
 ) -> Result<()> {
-    let Bound { listener, guard } = bound;
-    let listener =
-        TcpListener::from_std(listener).context(Kind::Io, || "cannot start the server".to_owned())?;
-    let pages = Arc::new(Pages { engine, caller, guard, used: Mutex::new(Instant::now()) });
-    let service = routes(&pages).into_make_service_with_connect_info::<Peer>();
-    let (ended, mut is_ended) = tokio::sync::watch::channel(false);
-    let told = async move { drop(is_ended.wait_for(|ended| *ended).await) };
-    let served = axum::serve(listener, service).with_graceful_shutdown(told);
+    let (ended, is_ended) = watch::channel(false);
     let until_end = async {
         tokio::select! {
             () = stop => {}
             () = unused(&pages, idle) => {}
         }
         let _ = ended.send(true);
-        tokio::time::sleep(GRACE).await;
     };
+    let served = connections::serve(bound, routes(&pages), None, Metrics::default(), is_ended, || {});
+    let mut served = std::pin::pin!(served);
     tokio::select! {
-        served = async { served.await } => served.context(Kind::Io, || "the server stopped".to_owned()),
-        () = until_end => Ok(()),
-    }
-}
-
-/// Who is at the other end of a connection.
-#[derive(Clone, Copy)]
-struct Peer {
-    /// Whether it is another user of this machine, as far as the system tells.
-    is_another_user: bool,
-}
-
-impl Connected<IncomingStream<'_, TcpListener>> for Peer {
-    fn connect_info(stream: IncomingStream<'_, TcpListener>) -> Peer {
-        // A connection without an address is gone already.
-        let is_another_user = stream
-            .io()
-            .local_addr()
-            .map_or(true, |own| is_of_another_user(*stream.remote_addr(), own.port()));
-        Peer { is_another_user }
+        served = served.as_mut() => served,
+        () = until_end => served.await,
     }
 }
 
@@ -199,7 +168,8 @@ macro_rules! json {
 /// The fields of a request.
 type Fields = Vec<(String, String)>;
 
-fn routes(pages: &Arc<Pages>) -> Router {
+/// Returns the routes of the pages.
+pub fn routes(pages: &Arc<Pages>) -> Router {
     use self::views::{file, memory, privacy, project, search, session, stash, threads, timeline};
 
     Router::new()
@@ -270,22 +240,6 @@ async fn answer(view: impl Future<Output = Response> + Send + 'static) -> Respon
             let why = "This view panicked, which is a bug in Tiro. The terminal says where. Nothing else is affected.";
             html(StatusCode::INTERNAL_SERVER_ERROR, layout::bare("That did not work", why).into_string())
         }
-    }
-}
-
-/// Returns whether the connection is of another user of this machine, as far as the system tells.
-fn is_of_another_user(peer: SocketAddr, port: u16) -> bool {
-    #[cfg(target_os = "linux")]
-    {
-        // The system walks all its connections to write a table, so the second one is read only if needed.
-        let mut tables = ["/proc/net/tcp", "/proc/net/tcp6"].into_iter();
-        let owner = tables.find_map(|file| guard::owner(&std::fs::read_to_string(file).ok()?, peer, port));
-        owner.is_some_and(|owner| owner != rustix::process::getuid().as_raw() && owner != 0)
-    }
-    #[cfg(not(target_os = "linux"))]
-    {
-        let _ = (peer, port);
-        false
     }
 }
 

@@ -50,7 +50,7 @@ const FIXED_FOR: u64 = 3_600_000;
 
 /// The supported methods. If a request for one of these methods reaches [`Handler::on_custom_request`], its parameters
 /// are invalid.
-const METHODS: &[&str] = &[
+pub(super) const METHODS: &[&str] = &[
     "initialize",
     "server/discover",
     "ping",

@@ -20,6 +20,7 @@
 mod batch;
 mod calls;
 mod handler;
+pub mod http;
 mod line;
 mod progress;
 mod prompts;

@@ -1,5 +1,6 @@
 //! Subcommands that run Tiro: the server, hooks, and work on the stored data.
 
+mod background;
 pub mod bench;
 pub mod extract_text;
 pub mod gc;
@@ -7,4 +8,5 @@ pub mod hook;
 pub mod index;
 pub mod open;
 pub mod serve;
+pub mod serve_http;
 pub mod stats;

@@ -5,8 +5,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::serve;
+use super::background::{close, finish, work_while_idle};
 use crate::cli::print::{self, Out};
+use crate::pages::Pages;
 use crate::{pages, server};
 use tiro_base::error::{Context, Error, Kind, Result, quoted};
 use tiro_host::caller::{Form, WritingCaller};
@@ -35,14 +36,16 @@ pub fn run(engine: Arc<Engine>, caller: WritingCaller, args: Args, out: Out) -> 
     let caller = Arc::new(caller.with_form(Form::Text));
     // The address is printed only if there is something to show.
     caller.directory()?;
-    let bound = pages::bind(args.port, engine.random())?;
-    let address = bound.address(&page);
+    let bound = pages::bind(args.port)?;
+    let port = bound.address().port();
+    let pages = Pages::new(Arc::clone(&engine), Arc::clone(&caller), port, engine.random());
+    let address = pages.address(&page);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
         .context(Kind::Io, || "cannot start".to_owned())?;
-    serve::work_while_idle(&engine, &caller);
+    work_while_idle(&engine, &caller);
     let shows = !args.no_browser && open::that_detached(&address).is_ok();
     let how = if shows { "Opened in the browser" } else { "Open this address in a browser of this machine" };
     print::aside(&format!("{how}. It works once; Ctrl-C ends it.\n"));
@@ -51,11 +54,10 @@ pub fn run(engine: Arc<Engine>, caller: WritingCaller, args: Args, out: Out) -> 
         false => out.line(&address)?,
     }
     let idle = Duration::from_secs(args.idle.max(1));
-    let (own, owner) = (Arc::clone(&engine), Arc::clone(&caller));
-    let served = runtime.block_on(pages::serve(bound, own, owner, idle, server::termination()));
+    let served = runtime.block_on(pages::serve(bound, pages, idle, server::termination()));
     runtime.shutdown_background();
-    serve::finish(&engine, &caller);
-    serve::close(engine, caller);
+    finish(&engine, std::slice::from_ref(&caller));
+    close(engine, vec![caller]);
     served.map(|()| ExitCode::SUCCESS)
 }
 

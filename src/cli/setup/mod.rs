@@ -10,3 +10,4 @@ pub mod model;
 pub mod pause;
 pub mod projects;
 pub mod provider;
+pub mod user;

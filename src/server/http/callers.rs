@@ -1,0 +1,180 @@
+//! The callers of a server over HTTP, and what each is offered.
+//!
+//! A request names its project and its principal, and the server keeps nothing else about the one who sent it. So any
+//! server with the same stores answers any request. What is kept here only saves time: the open project, the table of
+//! tools, and an idle worker.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::runtime::Handle;
+use tokio::task::AbortHandle;
+
+use super::super::Offer;
+use super::super::handler::Handler;
+use super::super::requests::Requests;
+use tiro_base::error::Result;
+use tiro_base::scope::ProjectId;
+use tiro_host::caller::{Form, Toolsets, WritingCaller, most_tokens};
+use tiro_host::engine::Engine;
+use tiro_host::idle;
+use tiro_host::principals::Principal;
+use tiro_tools::operate::projects;
+
+/// The most tables that are kept. Arbitrary: a table takes some tens of kilobytes, and teams are smaller.
+const MOST: usize = 256;
+
+/// The callers of one owner's server. Clones are not needed, because everything is behind locks.
+pub(super) struct Callers {
+    engine: Arc<Engine>,
+    /// The owner in the directory of the server.
+    own: Arc<WritingCaller>,
+    toolsets: Toolsets,
+    form: Form,
+    /// Runs the idle workers.
+    workers: Handle,
+    known: Mutex<Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    /// The owner in the directories of other projects.
+    owners: HashMap<ProjectId, Kept<Arc<WritingCaller>>>,
+    handlers: HashMap<Key, Kept<Arc<Handler>>>,
+    /// Counts the uses, so that the one that was used longest ago is given up first.
+    uses: u64,
+}
+
+/// What decides what a caller is offered.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Key {
+    /// `None` for the project of the server's directory.
+    project: Option<ProjectId>,
+    /// `None` for the owner.
+    principal: Option<Principal>,
+    most_tokens: usize,
+}
+
+struct Kept<T> {
+    value: T,
+    worker: Option<AbortHandle>,
+    used: u64,
+}
+
+impl<T> Drop for Kept<T> {
+    fn drop(&mut self) {
+        if let Some(worker) = &self.worker {
+            worker.abort();
+        }
+    }
+}
+
+impl Callers {
+    /// Returns the callers of the server of `own`, who is offered `toolsets`. `workers` runs the idle workers.
+    pub(super) fn new(
+        engine: Arc<Engine>,
+        own: Arc<WritingCaller>,
+        toolsets: Toolsets,
+        workers: Handle,
+    ) -> Callers {
+        let form = own.form();
+        let callers = Callers { engine, own, toolsets, form, workers, known: Mutex::default() };
+        callers.work(&callers.own);
+        callers
+    }
+
+    /// Returns what answers `principal`, or the owner, in the project called `project`, or that of the server's
+    /// directory. `client` is the name of the client. Returns `None` if there is no such project.
+    pub(super) async fn handler(
+        &self,
+        principal: Option<Principal>,
+        project: Option<&str>,
+        client: &str,
+    ) -> Result<Option<Arc<Handler>>> {
+        let project = match project {
+            None => None,
+            Some(name) => match self.find(name).await? {
+                None => return Ok(None),
+                Some(found) => found,
+            },
+        };
+        let owner = match &project {
+            None => Arc::clone(&self.own),
+            Some((id, directory)) => self.owner(id, directory),
+        };
+        let key = Key { project: project.map(|(id, _)| id), principal, most_tokens: most_tokens(client) };
+        Ok(Some(self.known(key, &owner)))
+    }
+
+    /// Returns the callers who may have a project open, the server's own first.
+    pub(super) fn owners(&self) -> Vec<Arc<WritingCaller>> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let others = known.owners.values().map(|kept| Arc::clone(&kept.value));
+        std::iter::once(Arc::clone(&self.own)).chain(others).collect()
+    }
+
+    /// Returns the id and the directory of a registered project. The inner `None` stands for the project of the server's
+    /// own directory.
+    async fn find(&self, name: &str) -> Result<Option<Option<(ProjectId, PathBuf)>>> {
+        let Some((id, directory)) = projects::directory(&self.engine, name).await? else { return Ok(None) };
+        let own = self.own.project(&self.engine).await;
+        let is_own = own.is_ok_and(|own| own.scope.project == id);
+        Ok(Some((!is_own).then_some((id, directory))))
+    }
+
+    /// Returns the owner in the directory of another project.
+    fn owner(&self, id: &ProjectId, directory: &std::path::Path) -> Arc<WritingCaller> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.uses += 1;
+        let used = known.uses;
+        if let Some(kept) = known.owners.get_mut(id) {
+            kept.used = used;
+            return Arc::clone(&kept.value);
+        }
+        let caller = self.own.in_directory(directory, true).with_toolsets(self.toolsets.clone());
+        let caller = Arc::new(caller.with_form(self.form));
+        let worker = Some(self.work(&caller));
+        make_room(&mut known.owners);
+        known.owners.insert(id.clone(), Kept { value: Arc::clone(&caller), worker, used });
+        caller
+    }
+
+    fn known(&self, key: Key, owner: &Arc<WritingCaller>) -> Arc<Handler> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.uses += 1;
+        let used = known.uses;
+        if let Some(kept) = known.handlers.get_mut(&key) {
+            kept.used = used;
+            return Arc::clone(&kept.value);
+        }
+        let caller = Arc::new(owner.joined_by(key.principal.as_ref(), key.most_tokens));
+        // What a principal saved is for the principal alone, so that the owner's worker can't work on it.
+        let worker = key.principal.is_some().then(|| self.work(&caller));
+        let handler = Arc::new(Handler::new(self.offer(&caller), Requests::default()));
+        make_room(&mut known.handlers);
+        known.handlers.insert(key, Kept { value: Arc::clone(&handler), worker, used });
+        handler
+    }
+
+    /// Returns what the caller is offered. The client is known from each request, so nothing is noted about it.
+    fn offer(&self, caller: &Arc<WritingCaller>) -> Offer {
+        let mut resources = tiro_tools::resources(&self.engine, caller);
+        resources.met = Box::new(|_| {});
+        Offer { tools: tiro_tools::offered(&self.engine, caller), resources, form: self.form }
+    }
+
+    /// Starts the idle worker of a caller.
+    fn work(&self, caller: &Arc<WritingCaller>) -> AbortHandle {
+        let (engine, caller) = (Arc::clone(&self.engine), Arc::clone(caller));
+        self.workers.spawn(async move { idle::keep_up(&engine, &caller).await }).abort_handle()
+    }
+}
+
+/// Removes the value that was used longest ago if there are too many.
+fn make_room<K: Clone + Eq + std::hash::Hash, T>(kept: &mut HashMap<K, Kept<T>>) {
+    if kept.len() >= MOST {
+        let oldest = kept.iter().min_by_key(|(_, kept)| kept.used).map(|(key, _)| key.clone());
+        oldest.and_then(|key| kept.remove(&key));
+    }
+}

@@ -1,0 +1,202 @@
+//! Decides who may send a request, and answers the others.
+
+use std::net::SocketAddr;
+use std::time::Instant;
+
+use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderMap, HeaderName, StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+
+use crate::web::body::Unread;
+use crate::web::bounds::{Bounds, Limits, Permit, TooMuch};
+use crate::web::hosts::{Hosts, Wrong};
+use crate::web::peer::Peer;
+use tiro_base::error::Error;
+use tiro_base::memory::Millis;
+use tiro_host::principals::keys::Keys;
+use tiro_host::principals::{Denied, Principal};
+
+/// Who may send requests to a server.
+pub(super) struct Door {
+    hosts: Hosts,
+    keys: Keys,
+    /// Whether the owner needs no key, as long as there is none.
+    is_open_to_owner: bool,
+    bounds: Bounds,
+    began: Instant,
+}
+
+/// Why a request is refused.
+pub(super) enum Refusal {
+    OtherUser,
+    Header(Wrong),
+    Key(Denied),
+    TooMuch(TooMuch),
+    Body(Unread),
+    NoProject,
+    Failed(Error),
+}
+
+/// A request that is answered: who sent it, or `None` for the owner, and the right to one call.
+pub(super) type Admitted = (Option<Principal>, Permit);
+
+impl Door {
+    /// Returns the door of a server. `is_open_to_owner` says whether the owner needs no key while there is none.
+    pub(super) fn new(hosts: Hosts, keys: Keys, is_open_to_owner: bool) -> Door {
+        Door { hosts, keys, is_open_to_owner, bounds: Bounds::new(Limits::default()), began: Instant::now() }
+    }
+
+    /// Decides whether a request is answered at the time `now`, by its headers alone.
+    pub(super) async fn admit(
+        &self,
+        peer: Peer,
+        uri: &Uri,
+        headers: &HeaderMap,
+        now: Millis,
+    ) -> Result<Admitted, Refusal> {
+        self.hosts.check(headers, uri.authority().map(|it| it.as_str())).map_err(Refusal::Header)?;
+        let principal = match self.principal(peer, headers, now).await {
+            Err(denied @ Refusal::Key(_)) => {
+                // Whoever tries keys is slowed down.
+                let caller = format!("address {}", SocketAddr::ip(&peer.address));
+                return Err(self.begin(&caller).map_or_else(Refusal::TooMuch, |_| denied));
+            }
+            other => other?,
+        };
+        let caller = match &principal {
+            None => "owner".to_owned(),
+            Some(principal) => format!("author {}", principal.author.as_str()),
+        };
+        let permit = self.begin(&caller).map_err(Refusal::TooMuch)?;
+        Ok((principal, permit))
+    }
+
+    fn begin(&self, caller: &str) -> Result<Permit, TooMuch> {
+        self.bounds.begin(caller, self.began.elapsed())
+    }
+
+    /// Returns who sent a request: the principal whose key it has, or `None` for the owner. Everything that finds out who
+    /// sends a request is here.
+    async fn principal(
+        &self,
+        peer: Peer,
+        headers: &HeaderMap,
+        now: Millis,
+    ) -> Result<Option<Principal>, Refusal> {
+        let (keys, given) = (self.keys.clone(), bearer(headers));
+        let is_open_to_owner = self.is_open_to_owner;
+        // Reads a file, and once a day writes it.
+        let found = tokio::task::spawn_blocking(move || {
+            if given.is_none() && is_open_to_owner && !keys.are_needed()? {
+                return Ok(Ok(None));
+            }
+            Ok(keys.principal(given.as_deref().unwrap_or_default(), now)?.map(Some))
+        });
+        let found = found
+            .await
+            .unwrap_or_else(|_| Err(Error::new(tiro_base::error::Kind::Io, "the check of the key panicked")));
+        match found.map_err(Refusal::Failed)? {
+            Err(denied) => Err(Refusal::Key(denied)),
+            Ok(None) if peer.is_another_user => Err(Refusal::OtherUser),
+            Ok(principal) => Ok(principal),
+        }
+    }
+}
+
+/// Returns the key of a request, or `None` if it has no `Authorization`. What is no single key is an empty one, which
+/// nobody has.
+fn bearer(headers: &HeaderMap) -> Option<String> {
+    let mut given = headers.get_all(AUTHORIZATION).iter();
+    let first = given.next()?;
+    let key = first.to_str().ok().filter(|_| given.next().is_none()).and_then(|text| {
+        let (scheme, key) = text.split_once(' ')?;
+        scheme.eq_ignore_ascii_case("bearer").then(|| key.trim().to_owned())
+    });
+    Some(key.unwrap_or_default())
+}
+
+impl Refusal {
+    /// Returns the reason in a word, for counts.
+    pub(super) fn reason(&self) -> &'static str {
+        match self {
+            Refusal::OtherUser => "other user",
+            Refusal::Header(Wrong::Host) => "host",
+            Refusal::Header(Wrong::Origin) => "origin",
+            Refusal::Key(Denied::Unknown) => "key",
+            Refusal::Key(Denied::Expired) => "expired key",
+            Refusal::TooMuch(TooMuch::Often(_)) => "rate",
+            Refusal::TooMuch(TooMuch::Open) => "open calls of a caller",
+            Refusal::TooMuch(TooMuch::Busy) => "open calls",
+            Refusal::Body(Unread::TooLarge) => "body too large",
+            Refusal::Body(Unread::TooSlow) => "slow body",
+            Refusal::Body(Unread::Ended) => "body ended",
+            Refusal::NoProject => "no project",
+            Refusal::Failed(_) => "failure",
+        }
+    }
+
+    /// Returns the answer.
+    pub(super) fn answer(&self) -> Response {
+        let (status, text) = match self {
+            Refusal::OtherUser => (StatusCode::FORBIDDEN, "This server is of another user of the machine."),
+            Refusal::Header(wrong) => (StatusCode::FORBIDDEN, wrong.sentence()),
+            Refusal::Key(Denied::Unknown) => {
+                (StatusCode::UNAUTHORIZED, "A valid key is needed: `Authorization: Bearer tiro_…`.")
+            }
+            Refusal::Key(Denied::Expired) => {
+                (StatusCode::UNAUTHORIZED, "This key has expired. Ask for a new one.")
+            }
+            Refusal::TooMuch(TooMuch::Busy) => {
+                (StatusCode::SERVICE_UNAVAILABLE, "The server is busy. Repeat the call later.")
+            }
+            Refusal::TooMuch(_) => (StatusCode::TOO_MANY_REQUESTS, "Too many calls. Repeat the call later."),
+            Refusal::Body(Unread::TooLarge) => {
+                (StatusCode::PAYLOAD_TOO_LARGE, "A request may have at most 4 MiB. Use several calls.")
+            }
+            Refusal::Body(_) => (StatusCode::REQUEST_TIMEOUT, "The body of the request did not arrive."),
+            Refusal::NoProject => (StatusCode::NOT_FOUND, "There is no such project."),
+            Refusal::Failed(error) => {
+                error.log();
+                (StatusCode::INTERNAL_SERVER_ERROR, "The server can't answer. Its log says why.")
+            }
+        };
+        let mut response = (status, [(CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response();
+        let mut add = |name: HeaderName, value: String| {
+            response.headers_mut().insert(name, value.parse().expect("ASCII"));
+        };
+        match self {
+            Refusal::TooMuch(too_much) => add(RETRY_AFTER, too_much.retry_after().to_string()),
+            Refusal::Key(Denied::Unknown) => add(WWW_AUTHENTICATE, "Bearer".to_owned()),
+            Refusal::Key(Denied::Expired) => {
+                let why = "Bearer error=\"invalid_token\", error_description=\"the key has expired\"";
+                add(WWW_AUTHENTICATE, why.to_owned());
+            }
+            _ => {}
+        }
+        response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn only_a_single_bearer_token_is_a_key() {
+        let given = |values: &[&'static str]| {
+            let mut headers = HeaderMap::new();
+            for value in values {
+                headers.append(AUTHORIZATION, HeaderValue::from_static(value));
+            }
+            bearer(&headers)
+        };
+        assert_eq!(given(&[]), None);
+        assert_eq!(given(&["Bearer tiro_1"]).as_deref(), Some("tiro_1"));
+        assert_eq!(given(&["bearer  tiro_1 "]).as_deref(), Some("tiro_1"));
+        for wrong in [&["Basic tiro_1"][..], &["tiro_1"], &["Bearer"], &["Bearer a", "Bearer b"], &[""]] {
+            assert_eq!(given(wrong).as_deref(), Some(""), "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! The MCP server over HTTP: streamable HTTP without sessions.
+//!
+//! Every request is complete: its headers say who sends it, and its address names the project. The server remembers no
+//! client, so any number of servers with the same stores answer for each other. rmcp checks the headers of MCP and
+//! answers as JSON, or as a stream of events if there is progress to tell. Our own code decides who may send a request
+//! ([`door`]), reads messages as liberally as on stdio ([`mod@message`]), and knows what each caller is offered
+//! ([`callers`]).
+//!
+//! - `/mcp` is the project of the server's directory, and `/mcp/PROJECT` a registered project, by its id or name.
+//! - A request whose client goes away is cancelled. So `notifications/cancelled` is not needed, and ignored.
+//! - The end of the server cancels open calls, after they had as much time as on stdio.
+
+mod callers;
+mod client;
+mod door;
+mod message;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{ConnectInfo, Path, Request, State};
+use axum::http::header::ALLOW;
+use axum::http::{Method, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::any;
+use rmcp::RoleServer;
+use rmcp::service::RxJsonRpcMessage;
+use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use tokio::runtime::Handle;
+
+use self::callers::Callers;
+use self::door::{Door, Refusal};
+use super::handler::{Handler, METHODS};
+use crate::web::body;
+use crate::web::hosts::Hosts;
+use crate::web::metrics::{Counted, Metrics};
+use crate::web::peer::Peer;
+use tiro_host::caller::{Toolsets, WritingCaller};
+use tiro_host::engine::Engine;
+use tiro_host::principals::keys::Keys;
+
+/// The MCP server of one owner over HTTP.
+pub struct Http {
+    engine: Arc<Engine>,
+    callers: Callers,
+    door: Door,
+    metrics: Metrics,
+    config: StreamableHttpServerConfig,
+}
+
+/// Who may use a server.
+pub struct Admission {
+    /// The names of the server.
+    pub hosts: Hosts,
+    /// The keys of its users.
+    pub keys: Keys,
+    /// Whether the owner needs no key as long as there is none. Only for a server on the loopback address.
+    pub is_open_to_owner: bool,
+}
+
+impl Http {
+    /// Returns the server of `caller`, who is offered `toolsets`. `workers` runs the idle workers.
+    pub fn new(
+        engine: &Arc<Engine>,
+        caller: &Arc<WritingCaller>,
+        toolsets: Toolsets,
+        admission: Admission,
+        metrics: Metrics,
+        workers: Handle,
+    ) -> Arc<Http> {
+        super::keep_texts_out_of_panics();
+        let Admission { hosts, keys, is_open_to_owner } = admission;
+        // The door checks the headers and the length of a request.
+        let config = StreamableHttpServerConfig::default()
+            .with_legacy_session_mode(false)
+            .with_json_response(true)
+            .disable_allowed_hosts()
+            .disable_allowed_origins()
+            .with_max_request_body_bytes(usize::MAX);
+        Arc::new(Http {
+            engine: Arc::clone(engine),
+            callers: Callers::new(Arc::clone(engine), Arc::clone(caller), toolsets, workers),
+            door: Door::new(hosts, keys, is_open_to_owner),
+            metrics,
+            config,
+        })
+    }
+
+    /// Cancels all open calls.
+    pub fn give_up(&self) {
+        self.config.cancellation_token.cancel();
+    }
+
+    /// Returns the callers who may have a project open.
+    pub fn owners(&self) -> Vec<Arc<WritingCaller>> {
+        self.callers.owners()
+    }
+
+    /// Answers a request, and counts it.
+    async fn answer(&self, peer: Peer, project: Option<String>, request: Request) -> Response {
+        let (began, counted) = (Instant::now(), self.metrics.begin());
+        let mut method = "other";
+        let answer = match self.pass(peer, project, request, &mut method).await {
+            Ok(answer) => answer,
+            Err(refusal) => {
+                self.metrics.refused(refusal.reason());
+                refusal.answer()
+            }
+        };
+        let status = answer.status().as_u16();
+        let ending = Ending { metrics: self.metrics.clone(), method, status, began, _counted: counted };
+        answer.map(|body| body::holding(body, ending))
+    }
+
+    /// Passes a request on if it may be answered. Sets `method` to the method of its message.
+    async fn pass(
+        &self,
+        peer: Peer,
+        project: Option<String>,
+        request: Request,
+        method: &mut &'static str,
+    ) -> Result<Response, Refusal> {
+        let (mut parts, content) = request.into_parts();
+        let admitted = self.door.admit(peer, &parts.uri, &parts.headers, self.engine.now()).await;
+        let (principal, permit) = admitted?;
+        if parts.method != Method::POST {
+            return Ok((StatusCode::METHOD_NOT_ALLOWED, [(ALLOW, "POST")]).into_response());
+        }
+        message::accept_answers(&mut parts.headers);
+        let content = body::read(content).await.map_err(Refusal::Body)?;
+        let messages = match message::read(&content, &parts.headers) {
+            Ok(messages) => messages,
+            Err(answer) => return Ok(*answer),
+        };
+        drop(content);
+        let Some(first) = messages.first() else {
+            return Ok(StatusCode::ACCEPTED.into_response());
+        };
+        *method = client::method(first, METHODS);
+        let client = client::name(first, &parts.headers);
+        let handler = self.callers.handler(principal, project.as_deref(), &client).await;
+        let handler = handler.map_err(Refusal::Failed)?.ok_or(Refusal::NoProject)?;
+        let answer = match messages.is_batch() {
+            false => self.serve(&handler, &parts, first).await,
+            true => {
+                let mut answers = message::Answers::default();
+                for message in messages.iter() {
+                    answers.add(self.serve(&handler, &parts, message).await).await;
+                }
+                answers.whole(messages)
+            }
+        };
+        Ok(answer.map(|body| body::holding(body, permit)))
+    }
+
+    /// Has rmcp answer a message.
+    async fn serve(
+        &self,
+        handler: &Arc<Handler>,
+        parts: &axum::http::request::Parts,
+        message: &RxJsonRpcMessage<RoleServer>,
+    ) -> Response {
+        let handler = Arc::clone(handler);
+        let service = StreamableHttpService::new(
+            move || Ok(Arc::clone(&handler)),
+            Arc::new(NeverSessionManager::default()),
+            self.config.clone(),
+        );
+        let content = serde_json::to_vec(message).expect("a message is JSON");
+        let request = Request::from_parts(parts.clone(), Body::from(content));
+        service.handle(request).await.map(Body::new)
+    }
+}
+
+/// Counts a request when its answer was sent or given up.
+struct Ending {
+    metrics: Metrics,
+    method: &'static str,
+    status: u16,
+    began: Instant,
+    _counted: Counted,
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.metrics.answered(self.method, self.status, self.began.elapsed());
+    }
+}
+
+/// Returns the routes of the server.
+pub fn routes(http: &Arc<Http>) -> Router {
+    let own = async |State(http): State<Arc<Http>>,
+                     ConnectInfo(peer): ConnectInfo<Peer>,
+                     request: Request| { http.answer(peer, None, request).await };
+    let named = async |State(http): State<Arc<Http>>,
+                       ConnectInfo(peer): ConnectInfo<Peer>,
+                       Path(project): Path<String>,
+                       request: Request| { http.answer(peer, Some(project), request).await };
+    Router::new().route("/mcp", any(own)).route("/mcp/{project}", any(named)).with_state(Arc::clone(http))
+}
