@@ -41,7 +41,7 @@ use self::layout::View;
 use self::request::{FORM_TOKEN, Request};
 use crate::web::connections::{self, Bound};
 use crate::web::metrics::Metrics;
-use crate::web::peer::Peer;
+use crate::web::peer::{Owner, Peer};
 use tiro_base::error::{Error, Kind, Result};
 use tiro_host::caller::WritingCaller;
 use tiro_host::engine::Engine;
@@ -207,9 +207,12 @@ async fn admit(
     request: Asked,
     next: Next,
 ) -> Response {
-    let admitted = match peer.is_another_user {
-        true => Err(Refused::OtherUser),
-        false => pages.guard.check(request.method(), request.headers(), query.as_deref().unwrap_or_default()),
+    let admitted = match peer.owner() {
+        Owner::Other => Err(Refused::OtherUser),
+        // Unknown: the cookie guards against it.
+        Owner::User | Owner::Unknown => {
+            pages.guard.check(request.method(), request.headers(), query.as_deref().unwrap_or_default())
+        }
     };
     let mut response = match admitted {
         Err(why) => refused(why),

@@ -156,7 +156,7 @@ impl Connection {
     async fn answer(self, stream: impl AsyncRead + AsyncWrite + Unpin) {
         let Connection { router, peer, metrics, mut is_ended } = self;
         let service = service_fn(move |mut request: hyper::Request<Incoming>| {
-            request.extensions_mut().insert(ConnectInfo(peer));
+            request.extensions_mut().insert(ConnectInfo(peer.clone()));
             let answer = router.clone().call(request.map(Body::new));
             async move { Ok::<_, Infallible>(answer.await.unwrap_or_else(|never| match never {})) }
         });

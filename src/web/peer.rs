@@ -3,48 +3,86 @@
 //! Every user of a machine reaches its loopback address. On Linux, the system tells whose a connection is, so that a
 //! server without keys answers only the user who started it, and root.
 
-use std::net::SocketAddr;
-
-/// The other end of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Peer {
-    /// Its address.
-    pub address: SocketAddr,
-    /// Whether it is another user of this machine, as far as the system tells.
-    pub is_another_user: bool,
-}
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, OnceLock};
 
 /// Whether this system tells whose a connection is.
 pub const TELLS_USERS: bool = cfg!(target_os = "linux");
 
+/// The other end of a connection.
+#[derive(Clone, Debug)]
+pub struct Peer {
+    address: SocketAddr,
+    /// The server's address.
+    own: SocketAddr,
+    owner: Arc<OnceLock<Owner>>,
+}
+
+/// Whose a connection is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// The user of this process, or root.
+    User,
+    /// Another user of this machine.
+    Other,
+    /// The system doesn't tell. Such a connection comes from another machine of the same person, as with the host of
+    /// WSL, or was closed by the other end.
+    Unknown,
+}
+
 impl Peer {
     /// Returns the other end of the connection from `address` to the server's address `own`.
     pub fn of(address: SocketAddr, own: SocketAddr) -> Peer {
-        Peer { address, is_another_user: is_of_another_user(address, own) }
+        Peer { address, own, owner: Arc::default() }
+    }
+
+    /// Returns its IP address.
+    pub fn ip(&self) -> IpAddr {
+        self.address.ip()
+    }
+
+    /// Returns whose the connection is. The first call asks the system.
+    pub fn owner(&self) -> Owner {
+        *self.owner.get_or_init(|| look(self.address, self.own))
     }
 }
 
-/// Returns whether the connection is of another user of this machine, as far as the system tells.
-fn is_of_another_user(peer: SocketAddr, own: SocketAddr) -> bool {
-    #[cfg(target_os = "linux")]
-    {
-        // The system walks all its connections to write a table, so the second one is read only if needed.
-        let mut tables = ["/proc/net/tcp", "/proc/net/tcp6"].into_iter();
-        let owner = tables.find_map(|file| owner(&std::fs::read_to_string(file).ok()?, peer, own));
-        owner.is_some_and(|owner| owner != rustix::process::getuid().as_raw() && owner != 0)
-    }
-    #[cfg(not(target_os = "linux"))]
-    {
-        let _ = (peer, own);
-        false
-    }
+#[cfg(target_os = "linux")]
+fn look(peer: SocketAddr, own: SocketAddr) -> Owner {
+    // The system walks all its connections to write a table, so the second one is read only if needed.
+    let mut tables = ["/proc/net/tcp", "/proc/net/tcp6"].into_iter();
+    let found = tables.find_map(|file| entry(&std::fs::read_to_string(file).ok()?, peer, own));
+    found.map_or(Owner::Unknown, |entry| owner(entry, rustix::process::getuid().as_raw()))
 }
 
-/// Returns the user to whom the connection from `peer` to the server's address `own` belongs, by `table`, the content of
-/// `/proc/net/tcp` or `/proc/net/tcp6`. A connection that is in neither table comes from another machine of the same person,
-/// such as the host of WSL.
+#[cfg(not(target_os = "linux"))]
+fn look(_peer: SocketAddr, _own: SocketAddr) -> Owner {
+    Owner::Unknown
+}
+
+/// A connection in a table of the system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Entry {
+    user: u32,
+    /// Whether both ends are open.
+    is_open: bool,
+}
+
+/// Returns whose a connection is if this process runs as `user`.
 #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only Linux has such tables"))]
-fn owner(table: &str, peer: SocketAddr, own: SocketAddr) -> Option<u32> {
+fn owner(entry: Entry, user: u32) -> Owner {
+    match entry {
+        // A connection whose process has closed it belongs to nobody, and the system writes that it is root's.
+        Entry { user: 0, is_open: false } => Owner::Unknown,
+        Entry { user: of, .. } if of == user || of == 0 => Owner::User,
+        _ => Owner::Other,
+    }
+}
+
+/// Returns the connection from `peer` to the server's address `own` in `table`, the content of `/proc/net/tcp` or
+/// `/proc/net/tcp6`.
+#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only Linux has such tables"))]
+fn entry(table: &str, peer: SocketAddr, own: SocketAddr) -> Option<Entry> {
     let (local, remote) = (written(peer), written(own));
     let is = |field: Option<&str>, address: &str| {
         // A socket for both versions of IP writes an IPv4 address after this prefix.
@@ -52,17 +90,20 @@ fn owner(table: &str, peer: SocketAddr, own: SocketAddr) -> Option<u32> {
     };
     table.lines().find_map(|line| {
         let mut fields = line.split_whitespace().skip(1);
-        let is_this = is(fields.next(), &local) && is(fields.next(), &remote);
-        // State, queues, timer and retransmissions come before the user.
-        is_this.then(|| fields.nth(4)?.parse().ok()).flatten()
+        if !is(fields.next(), &local) || !is(fields.next(), &remote) {
+            return None;
+        }
+        let is_open = fields.next()? == "01";
+        // Queues, timer and retransmissions come before the user.
+        Some(Entry { user: fields.nth(3)?.parse().ok()?, is_open })
     })
 }
 
 /// Returns an address as the tables write it: in words of four bytes, each with its last byte first.
 fn written(address: SocketAddr) -> String {
     let bytes = match address.ip().to_canonical() {
-        std::net::IpAddr::V4(ip) => ip.octets().to_vec(),
-        std::net::IpAddr::V6(ip) => ip.octets().to_vec(),
+        IpAddr::V4(ip) => ip.octets().to_vec(),
+        IpAddr::V6(ip) => ip.octets().to_vec(),
     };
     let words = bytes.chunks_exact(4).map(|word| word.iter().rev().map(|byte| format!("{byte:02X}")));
     format!("{}:{:04X}", words.flatten().collect::<String>(), address.port())
@@ -81,16 +122,39 @@ mod tests {
    2: 0100007F:D432 0100007F:101F 01 00000000:00000000 00:00000000 00000000  1000        0 3 1 0 20 4 30 10 -1
    3: 0100007F:D433 0100007F:101F 01 00000000:00000000 00:00000000 00000000     0        0 4 1 0 20 4 30 10 -1
    4: 0000000000000000FFFF00000100007F:D434 0000000000000000FFFF00000100007F:101F 01 00000000:00000000 00:00000000 00000000  1001        0 5
-   5: 00000000000000000000000001000000:D435 00000000000000000000000001000000:101F 01 00000000:00000000 00:00000000 00000000  1002        0 6
+   5: 00000000000000000000000001000000:D435 00000000000000000000000001000000:101F 05 00000000:00000000 00:00000000 00000000  1002        0 6
+   6: 0100007F:D436 0100007F:101F 05 00000000:00000000 00:00000000 00000000     0        0 0
 ";
         let peer = |port| SocketAddr::from(([127, 0, 0, 1], port));
-        let owner_of = |port| owner(table, peer(port), peer(4127));
+        let of = |port| entry(table, peer(port), peer(4127)).map(|entry| (entry.user, entry.is_open));
         assert_eq!(
-            [0xD431, 0xD432, 0xD433, 0xD434, 0xD435].map(owner_of),
-            [Some(1001), Some(1000), Some(0), Some(1001), None]
+            [0xD431, 0xD432, 0xD433, 0xD434, 0xD435, 0xD436].map(of),
+            [
+                Some((1001, true)),
+                Some((1000, true)),
+                Some((0, true)),
+                Some((1001, true)),
+                None,
+                Some((0, false))
+            ]
         );
         let six = |port| SocketAddr::from(([0, 0, 0, 0, 0, 0, 0, 1], port));
-        assert_eq!(owner(table, six(0xD435), six(4127)), Some(1002));
-        assert_eq!(owner(table, six(0xD435), six(4128)), None);
+        assert_eq!(entry(table, six(0xD435), six(4127)), Some(Entry { user: 1002, is_open: false }));
+        assert_eq!(entry(table, six(0xD435), six(4128)), None);
+    }
+
+    #[test]
+    fn a_connection_is_the_users_only_if_the_system_says_so() {
+        for (user, is_open, own, expected) in [
+            (1000, true, 1000, Owner::User),
+            (1000, false, 1000, Owner::User),
+            (1001, true, 1000, Owner::Other),
+            (0, true, 1000, Owner::User),
+            (0, false, 1000, Owner::Unknown),
+            (0, true, 0, Owner::User),
+            (0, false, 0, Owner::Unknown),
+        ] {
+            assert_eq!(owner(Entry { user, is_open }, own), expected, "{user} {is_open} {own}");
+        }
     }
 }

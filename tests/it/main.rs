@@ -67,9 +67,11 @@ mod rots;
 mod running;
 mod scopes;
 mod sent;
+mod serves_http;
 mod set_up_again;
 mod sets_up;
 mod shares;
+mod shares_by_keys;
 mod shows;
 mod spends;
 mod starts;
@@ -83,5 +85,6 @@ mod tidy;
 mod tokens_in_names;
 #[cfg(unix)]
 mod unwritable;
+mod web;
 mod worth;
 mod written;

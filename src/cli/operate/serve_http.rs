@@ -19,7 +19,7 @@ use crate::web::health::{self, Ready};
 use crate::web::hosts::Hosts;
 use crate::web::metrics::Metrics;
 use crate::web::{Routes, peer, tls};
-use tiro_base::error::{Context, Error, Kind, Result};
+use tiro_base::error::{Context, Error, Kind, Result, quoted};
 use tiro_host::caller::{Toolsets, WritingCaller};
 use tiro_host::engine::Engine;
 use tiro_host::principals::keys::Keys;
@@ -74,6 +74,10 @@ impl HttpArgs {
             is_behind_proxy: self.behind_proxy,
         };
         address::check(address, protection, peer::TELLS_USERS)?;
+        if let Some(name) = self.host.iter().find(|name| name.contains([':', '/'])) {
+            return Err(Error::bad_input(format!("`{}` is no name of a machine", quoted(name)))
+                .hint("write the name alone, without a port, such as memory.example.org"));
+        }
         let mut names = self.host.clone();
         match (address.ip().is_unspecified(), self.host.is_empty()) {
             (true, true) => {

@@ -1,6 +1,5 @@
 //! Decides who may send a request, and answers the others.
 
-use std::net::SocketAddr;
 use std::time::Instant;
 
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
@@ -10,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use crate::web::body::Unread;
 use crate::web::bounds::{Bounds, Limits, Permit, TooMuch};
 use crate::web::hosts::{Hosts, Wrong};
-use crate::web::peer::Peer;
+use crate::web::peer::{Owner, Peer};
 use tiro_base::error::Error;
 use tiro_base::memory::Millis;
 use tiro_host::principals::keys::Keys;
@@ -49,7 +48,7 @@ impl Door {
     /// Decides whether a request is answered at the time `now`, by its headers alone.
     pub(super) async fn admit(
         &self,
-        peer: Peer,
+        peer: &Peer,
         uri: &Uri,
         headers: &HeaderMap,
         now: Millis,
@@ -58,7 +57,7 @@ impl Door {
         let principal = match self.principal(peer, headers, now).await {
             Err(denied @ Refusal::Key(_)) => {
                 // Whoever tries keys is slowed down.
-                let caller = format!("address {}", SocketAddr::ip(&peer.address));
+                let caller = format!("address {}", peer.ip());
                 return Err(self.begin(&caller).map_or_else(Refusal::TooMuch, |_| denied));
             }
             other => other?,
@@ -79,7 +78,7 @@ impl Door {
     /// sends a request is here.
     async fn principal(
         &self,
-        peer: Peer,
+        peer: &Peer,
         headers: &HeaderMap,
         now: Millis,
     ) -> Result<Option<Principal>, Refusal> {
@@ -97,7 +96,7 @@ impl Door {
             .unwrap_or_else(|_| Err(Error::new(tiro_base::error::Kind::Io, "the check of the key panicked")));
         match found.map_err(Refusal::Failed)? {
             Err(denied) => Err(Refusal::Key(denied)),
-            Ok(None) if peer.is_another_user => Err(Refusal::OtherUser),
+            Ok(None) if peer.owner() != Owner::User => Err(Refusal::OtherUser),
             Ok(principal) => Ok(principal),
         }
     }
@@ -138,7 +137,10 @@ impl Refusal {
     /// Returns the answer.
     pub(super) fn answer(&self) -> Response {
         let (status, text) = match self {
-            Refusal::OtherUser => (StatusCode::FORBIDDEN, "This server is of another user of the machine."),
+            Refusal::OtherUser => (
+                StatusCode::FORBIDDEN,
+                "This server answers only the user who started it. `tiro user add NAME` makes keys for others.",
+            ),
             Refusal::Header(wrong) => (StatusCode::FORBIDDEN, wrong.sentence()),
             Refusal::Key(Denied::Unknown) => {
                 (StatusCode::UNAUTHORIZED, "A valid key is needed: `Authorization: Bearer tiro_…`.")

@@ -7,8 +7,11 @@ use axum::http::header::{ACCEPT, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use rmcp::RoleServer;
-use rmcp::model::{ErrorCode, GetMeta, JsonRpcMessage, ProtocolVersion};
+use rmcp::model::{
+    ErrorCode, ErrorData, GetMeta, JsonRpcMessage, ProtocolVersion, RequestId, ServerJsonRpcMessage,
+};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use serde::Deserialize;
 
 use super::super::line::{self, Line};
 
@@ -39,9 +42,25 @@ impl Messages {
     }
 }
 
+/// The members that tell which request a message is.
+#[derive(Deserialize)]
+struct Head {
+    id: RequestId,
+    method: String,
+}
+
 /// Reads the content of a request. Returns the answer if it is malformed.
 pub(super) fn read(content: &[u8], headers: &HeaderMap) -> Result<Messages, Box<Response>> {
     let version = headers.get("mcp-protocol-version").and_then(|version| version.to_str().ok());
+    if version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28.as_str())
+        && let Ok(Head { id, method }) = serde_json::from_slice(content)
+        && method == "initialize"
+    {
+        // This revision has no such method any more, and wants this answer to it.
+        let error = ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "Method not found: initialize", None);
+        let error = serde_json::to_vec(&ServerJsonRpcMessage::error(error, Some(id)));
+        return Err(Box::new(json(StatusCode::NOT_FOUND, error.expect("a message is JSON"))));
+    }
     let takes_batches = version.is_none_or(|version| version < ProtocolVersion::V_2025_06_18.as_str());
     match line::read(content, takes_batches) {
         Line::Message(message) => Ok(Messages { messages: vec![*message], refused: None }),

@@ -72,6 +72,7 @@ impl Http {
         workers: Handle,
     ) -> Arc<Http> {
         super::keep_texts_out_of_panics();
+        tiro_embed::give_back_freed();
         let Admission { hosts, keys, is_open_to_owner } = admission;
         // The door checks the headers and the length of a request.
         let config = StreamableHttpServerConfig::default()
@@ -124,7 +125,7 @@ impl Http {
         method: &mut &'static str,
     ) -> Result<Response, Refusal> {
         let (mut parts, content) = request.into_parts();
-        let admitted = self.door.admit(peer, &parts.uri, &parts.headers, self.engine.now()).await;
+        let admitted = self.door.admit(&peer, &parts.uri, &parts.headers, self.engine.now()).await;
         let (principal, permit) = admitted?;
         if parts.method != Method::POST {
             return Ok((StatusCode::METHOD_NOT_ALLOWED, [(ALLOW, "POST")]).into_response());

@@ -50,7 +50,11 @@ pub async fn projects(
             Ok(None) => {}
             Ok(Some(store)) => others.push(Elsewhere {
                 name,
-                place: places.first().map(|place| place.strip_suffix("/.git").unwrap_or(place).to_owned()),
+                // Directories are those of the owner's machine.
+                place: places
+                    .first()
+                    .filter(|_| caller.has_files())
+                    .map(|place| place.strip_suffix("/.git").unwrap_or(place).to_owned()),
                 store,
                 scope: caller.scope_of(id),
             }),
