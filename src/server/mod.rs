@@ -150,21 +150,23 @@ fn is_input_closed() -> bool {
     false
 }
 
-/// Waits for SIGTERM or SIGINT.
+/// Waits for SIGTERM or SIGINT. From the call on, they don't end the process. Must be called within a runtime.
 #[cfg(unix)]
-pub async fn termination() {
+pub fn termination() -> impl Future<Output = ()> + Send {
     use tokio::signal::unix::{SignalKind, signal};
 
     let signals =
         signal(SignalKind::terminate()).and_then(|term| Ok((term, signal(SignalKind::interrupt())?)));
-    match signals {
-        Ok((mut terminate, mut interrupt)) => tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        },
-        Err(error) => {
-            tracing::warn!(%error, "cannot listen for signals; they end the process at once");
-            std::future::pending().await
+    async {
+        match signals {
+            Ok((mut terminate, mut interrupt)) => tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            },
+            Err(error) => {
+                tracing::warn!(%error, "cannot listen for signals; they end the process at once");
+                std::future::pending().await
+            }
         }
     }
 }

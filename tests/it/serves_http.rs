@@ -45,6 +45,10 @@ fn every_revision_is_answered_as_on_stdio() {
         let done = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
         assert_eq!(web.ask("POST", "/mcp", &[&header], done.to_string().as_bytes()).status, 202);
         let mut stdio = crate::harness::Server::open(home.tiro(&repo.path, &["serve"]), revision);
+        // The first answer to a caller also says how many texts have no embedding.
+        let first = json!({"name": "search_project_memory", "arguments": {"query": "weir"}});
+        stdio.request("tools/call", first.clone());
+        web.request("tools/call", first);
         for (method, params) in [
             ("ping", json!({})),
             ("tools/list", json!({})),
@@ -96,7 +100,9 @@ fn messages_are_read_as_liberally_as_on_stdio() {
     }
     assert_eq!(ask(REVISION, br#"{"jsonrpc":"2.0","id":1,"result":{}}"#).0, 202);
     // Arguments as a string, and half an emoji.
-    let message = br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"store_memory","arguments":"{\"text\": \"gull \\ud83d\"}"}}"#;
+    let message = br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"store_memory","arguments":{"text":"tern \ud83d"}}}"#;
+    assert!(ask(REVISION, message).1.contains("Stored"));
+    let message = br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"store_memory","arguments":"{\"text\": \"gull\"}"}}"#;
     let (_, text) = ask(REVISION, message);
     assert!(text.contains("Stored"), "{text}");
     // Batches are of the early revisions.
@@ -306,6 +312,10 @@ fn another_project_of_the_owner_has_a_path_of_its_own() {
     std::fs::remove_dir_all(&gone.path).unwrap();
     let web = Web::start(&home, &repo.path, &[]);
     let query = json!({"query": "Here be"});
+    // The first answer to a caller also says how many texts have no embedding.
+    for path in ["/mcp", "/mcp/other"] {
+        web.call_in(path, "search_project_memory", query.clone());
+    }
     let [own, by_id, by_name, itself] = ["/mcp", &format!("/mcp/{id}"), "/mcp/other", "/mcp/repo"]
         .map(|path| web.call_in(path, "search_project_memory", query.clone()));
     assert!(own.contains("weirs") && !own.contains("locks"), "{own}");

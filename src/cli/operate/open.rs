@@ -46,6 +46,8 @@ pub fn run(engine: Arc<Engine>, caller: WritingCaller, args: Args, out: Out) -> 
         .build()
         .context(Kind::Io, || "cannot start".to_owned())?;
     work_while_idle(&engine, &caller);
+    // Whoever has read the address may end the server.
+    let stop = runtime.block_on(async { server::termination() });
     let shows = !args.no_browser && open::that_detached(&address).is_ok();
     let how = if shows { "Opened in the browser" } else { "Open this address in a browser of this machine" };
     print::aside(&format!("{how}. It works once; Ctrl-C ends it.\n"));
@@ -54,7 +56,7 @@ pub fn run(engine: Arc<Engine>, caller: WritingCaller, args: Args, out: Out) -> 
         false => out.line(&address)?,
     }
     let idle = Duration::from_secs(args.idle.max(1));
-    let served = runtime.block_on(pages::serve(bound, pages, idle, server::termination()));
+    let served = runtime.block_on(pages::serve(bound, pages, idle, stop));
     runtime.shutdown_background();
     finish(&engine, std::slice::from_ref(&caller));
     close(engine, vec![caller]);

@@ -128,7 +128,9 @@ pub fn run(
         let random = engine.random();
         Pages::new(engine, caller, address.port(), random)
     });
-    announce(address, tls.is_some(), pages.as_deref(), counts.as_ref(), out)?;
+    // Whoever has read the addresses may end the server.
+    let stop = runtime.block_on(async { server::termination() });
+    announce((args.host.first(), address), tls.is_some(), pages.as_deref(), counts.as_ref(), out)?;
     let mut router = http::routes(&http).merge(health::routes(Arc::clone(&ready)));
     if let Some(pages) = &pages {
         router = router.merge(pages::routes(pages));
@@ -140,15 +142,15 @@ pub fn run(
             given_up.give_up();
         });
         let beside = counting(counts, health::counts(metrics.clone()).merge(health::routes(ready)), is_ended);
-        let stop = async {
-            server::termination().await;
+        let told = async {
+            stop.await;
             let _ = ended.send(true);
         };
         let both = async { tokio::try_join!(main, beside) };
         let mut both = std::pin::pin!(both);
         tokio::select! {
             served = both.as_mut() => served,
-            () = stop => both.await,
+            () = told => both.await,
         }
     });
     runtime.shutdown_background();
@@ -179,15 +181,19 @@ fn ready(engine: &Arc<Engine>) -> Ready {
     })
 }
 
-/// Prints the addresses.
+/// Prints the addresses. `host` is the name of the machine, if it has one for its users.
 fn announce(
-    address: SocketAddr,
+    (host, address): (Option<&String>, SocketAddr),
     is_tls: bool,
     pages: Option<&Pages>,
     counts: Option<&Bound>,
     out: Out,
 ) -> Result<()> {
-    let mcp = format!("{}://{address}/mcp", if is_tls { "https" } else { "http" });
+    let scheme = if is_tls { "https" } else { "http" };
+    let mcp = match host {
+        Some(host) => format!("{scheme}://{host}:{}/mcp", address.port()),
+        None => format!("{scheme}://{address}/mcp"),
+    };
     let pages = pages.map(|pages| pages.address("/"));
     let counts = counts.map(|bound| format!("http://{}/metrics", bound.address()));
     if out.json {

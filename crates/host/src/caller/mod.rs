@@ -8,6 +8,7 @@
 //! kept in the [`Caller`], where other callers of the process can't see it. Operations get their project only from
 //! their caller. Everything that all callers share is in [`Engine`].
 
+mod client;
 mod found;
 mod later;
 mod toolset;
@@ -25,22 +26,18 @@ use crate::principals::Access;
 use crate::project::{self, OpenProject, SeenProject, WritableProject};
 use tiro_base::error::{Error, Result, quoted};
 use tiro_base::memory::Millis;
-use tiro_base::scope::{AuthorId, ProjectId, Scope, SessionId, Sessions, TenantId};
+use tiro_base::scope::{AuthorId, ProjectId, Scope, TenantId};
 use tiro_capture::clients::Client;
 use tiro_capture::follow::catch_up::Following;
 use tiro_capture::sources::Machine;
-use tiro_capture::spool::running::{self, Process};
+use tiro_capture::spool::running::Process;
 use tiro_git::Repository;
-use tiro_intake::session_id;
 use tiro_store::{Bookkeeping, Measurement, ReadStore, Savings};
 
+pub use self::client::most_tokens;
 pub use self::later::Task;
 pub use self::toolset::{Toolset, Toolsets};
 pub use self::writing::WritingCaller;
-
-/// The maximum number of tokens of an answer for Copilot CLI. Copilot CLI puts an answer of more than about 20 KB into
-/// a file and shows its model only the beginning. English text has at most 5.5 bytes per token.
-const MOST_IN_COPILOT: usize = 3500;
 
 /// A caller for operations that only read, with the project that was opened for the caller. Several calls can use it at
 /// the same time. A clone is the same caller.
@@ -358,40 +355,6 @@ impl Caller {
         &self.shared().following
     }
 
-    /// Returns the maximum number of tokens of an answer that the caller's client shows its model. No answer may be
-    /// longer.
-    pub fn most_tokens(&self) -> usize {
-        self.state.most_tokens.load(Ordering::Relaxed)
-    }
-
-    /// Notes at the time `now` that the client calls itself `name`, and how much of an answer this client shows. If
-    /// Tiro doesn't know the hooks of this client, nothing else is noted.
-    pub fn met_client(&self, name: &str, now: Millis) {
-        let name = name.to_lowercase();
-        self.state.most_tokens.store(most_tokens(&name), Ordering::Relaxed);
-        let known = [("claude", Client::ClaudeCode), ("codex", Client::Codex), ("gemini", Client::Gemini)];
-        let client = known.into_iter().find(|(word, _)| name.contains(word)).map(|(_, client)| client);
-        let met = client.map(|client| (client, running::ancestors(), now));
-        *self.state.client.lock().unwrap_or_else(PoisonError::into_inner) = met;
-    }
-
-    /// Returns the session that the caller's client runs now, if a hook of this client reported it. A search leaves out
-    /// the messages of this session, because the model still has them. Returns `None` if `scope` names sessions.
-    pub fn running_session(
-        &self,
-        engine: &Engine,
-        project: &OpenProject,
-        scope: &Scope,
-    ) -> Option<SessionId> {
-        if scope.sessions != Sessions::All {
-            return None;
-        }
-        let met = self.state.client.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let (client, ancestors, since) = met?;
-        let name = engine.spool(project).running(client.word(), &ancestors, since)?;
-        session_id(&project.redactor, "session", &name).ok()
-    }
-
     /// Leaves work to the idle worker. A call that only reads found this work and may not do it itself.
     pub fn leave(&self, task: Task) {
         self.later().add(task);
@@ -465,11 +428,6 @@ impl Caller {
     pub fn add_notice(&self, notice: String) {
         self.state.notices.add(notice);
     }
-}
-
-/// Returns the maximum number of tokens of an answer that the client called `name` shows its model.
-pub fn most_tokens(name: &str) -> usize {
-    if name.to_lowercase().contains("copilot") { MOST_IN_COPILOT } else { usize::MAX }
 }
 
 /// Returns the notice that the repository can't be read, with the reason.

@@ -133,7 +133,6 @@ pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<
     let owners_scope = project.scope.owner_wide();
     let places = [(project.store.as_ref(), &project.scope), (owners.memories().as_ref(), &owners_scope)];
     let now = engine.now();
-
     let is_dry = args.dry_run.unwrap_or(false);
     if let Some(operation) = &args.undo {
         return undo(engine, places, operation, is_dry).await;
