@@ -22,6 +22,7 @@ pub(super) const RULES: &[Rule] = &[
     token("inngest-key", "Inngest signing key", "Inngest Docs, signing keys", &["signkey-"], r"signkey-(?:prod|test|branch)-[0-9a-f]{32,64}", 2.8),
     token("trigger-dev-key", "Trigger.dev secret key or token", "Trigger.dev Docs, API keys", &["tr_dev_", "tr_prod_", "tr_stg_", "tr_pat_"], r"tr_(?:dev|prod|stg|pat)_[A-Za-z0-9]{20,}", 3.2),
     token("intra42-secret", "Intra 42 client secret or UID", "42 API, applications", &["s-s4t2ud-", "s-s4t2af-", "u-s4t2ud-", "u-s4t2af-"], r"[su]-s4t2(?:ud|af)-[0-9a-f]{64}", 2.8),
+    token("tiro-key", "Personal key of a Tiro server", "Tiro, docs/team.md", &["tiro_"], r"tiro_[0-9a-f]{8}_[0-9a-f]{64}", 2.8),
     // Clouds, databases, networks.
     token("aws-legacy-key-id", "AWS access key id of an older form", "AWS IAM User Guide, IAM identifiers", &["A3T"], r"A3T[A-Z0-9][A-Z2-7]{16}", 3.0),
     token("scalingo-token", "Scalingo API token", "Scalingo Docs, API authentication", &["tk-us-"], r"tk-us-[A-Za-z0-9_-]{48}", 3.5),
