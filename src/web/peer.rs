@@ -49,8 +49,12 @@ impl Peer {
 
 #[cfg(target_os = "linux")]
 fn look(peer: SocketAddr, own: SocketAddr) -> Owner {
+    /// How often the tables are read. A table is read in parts, and if other connections begin or end meanwhile, it may
+    /// lack some.
+    const TRIES: usize = 5;
     // The system walks all its connections to write a table, so the second one is read only if needed.
-    let mut tables = ["/proc/net/tcp", "/proc/net/tcp6"].into_iter();
+    let tables = ["/proc/net/tcp", "/proc/net/tcp6"];
+    let mut tables = tables.into_iter().cycle().take(TRIES * tables.len());
     let found = tables.find_map(|file| entry(&std::fs::read_to_string(file).ok()?, peer, own));
     found.map_or(Owner::Unknown, |entry| owner(entry, rustix::process::getuid().as_raw()))
 }

@@ -10,7 +10,7 @@ use crate::web::body::Unread;
 use crate::web::bounds::{Bounds, Limits, Permit, TooMuch};
 use crate::web::hosts::{Hosts, Wrong};
 use crate::web::peer::{Owner, Peer};
-use tiro_base::error::Error;
+use tiro_base::error::{Error, Kind};
 use tiro_base::memory::Millis;
 use tiro_host::principals::keys::Keys;
 use tiro_host::principals::{Denied, Principal};
@@ -82,23 +82,20 @@ impl Door {
         headers: &HeaderMap,
         now: Millis,
     ) -> Result<Option<Principal>, Refusal> {
-        let (keys, given) = (self.keys.clone(), bearer(headers));
+        let (keys, given, peer) = (self.keys.clone(), bearer(headers), peer.clone());
         let is_open_to_owner = self.is_open_to_owner;
-        // Reads a file, and once a day writes it.
+        // Reads files, and once a day writes one.
         let found = tokio::task::spawn_blocking(move || {
             if given.is_none() && is_open_to_owner && !keys.are_needed()? {
-                return Ok(Ok(None));
+                let is_user = peer.owner() == Owner::User;
+                return Ok(if is_user { Ok(None) } else { Err(Refusal::OtherUser) });
             }
-            Ok(keys.principal(given.as_deref().unwrap_or_default(), now)?.map(Some))
+            let principal = keys.principal(given.as_deref().unwrap_or_default(), now)?;
+            Ok(principal.map(Some).map_err(Refusal::Key))
         });
-        let found = found
-            .await
-            .unwrap_or_else(|_| Err(Error::new(tiro_base::error::Kind::Io, "the check of the key panicked")));
-        match found.map_err(Refusal::Failed)? {
-            Err(denied) => Err(Refusal::Key(denied)),
-            Ok(None) if peer.owner() != Owner::User => Err(Refusal::OtherUser),
-            Ok(principal) => Ok(principal),
-        }
+        let found =
+            found.await.unwrap_or_else(|_| Err(Error::new(Kind::Io, "the check of the key panicked")));
+        found.map_err(Refusal::Failed)?
     }
 }
 
