@@ -72,8 +72,7 @@ impl Hosts {
     }
 
     fn has(&self, name: &str) -> bool {
-        let name = plain(name);
-        self.names.iter().any(|own| *own == name)
+        self.names.contains(&plain(name))
     }
 
     /// Returns whether a page at `origin` may send requests: a page of this server, or on the loopback address a page

@@ -47,7 +47,10 @@ pub fn run(engine: Arc<Engine>, caller: WritingCaller, args: Args, out: Out) -> 
         .context(Kind::Io, || "cannot start".to_owned())?;
     work_while_idle(&engine, &caller);
     // Whoever has read the address may end the server.
-    let stop = runtime.block_on(async { server::termination() });
+    let stop = {
+        let _within = runtime.enter();
+        server::termination()
+    };
     let shows = !args.no_browser && open::that_detached(&address).is_ok();
     let how = if shows { "Opened in the browser" } else { "Open this address in a browser of this machine" };
     print::aside(&format!("{how}. It works once; Ctrl-C ends it.\n"));

@@ -129,7 +129,10 @@ pub fn run(
         Pages::new(engine, caller, address.port(), random)
     });
     // Whoever has read the addresses may end the server.
-    let stop = runtime.block_on(async { server::termination() });
+    let stop = {
+        let _within = runtime.enter();
+        server::termination()
+    };
     announce((args.host.first(), address), tls.is_some(), pages.as_deref(), counts.as_ref(), out)?;
     let mut router = http::routes(&http).merge(health::routes(Arc::clone(&ready)));
     if let Some(pages) = &pages {
