@@ -1,6 +1,12 @@
 //! Over HTTP, a personal key decides who asks: what they see, what they may do, and until when.
 
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::Stdio;
+use std::sync::Arc;
+
 use serde_json::{Value, json};
+use tokio_rustls::rustls;
 
 use crate::consults::Ground;
 use crate::harness::{Home, Repo};
@@ -239,4 +245,78 @@ fn nothing_of_the_owners_files_reaches_a_key() {
     {
         assert!(!all.contains(part), "{part}: {all}");
     }
+}
+
+/// A certificate for `memory.test`, made for this test alone.
+const CERTIFICATE: &str = "\
+-----BEGIN CERTIFICATE-----
+MIIBmDCCAT6gAwIBAgIUMkEyL9/BpGUkdjrJhFKUwRQdMHwwCgYIKoZIzj0EAwIw
+FjEUMBIGA1UEAwwLbWVtb3J5LnRlc3QwIBcNMjYxMTMwMTMxNzQ2WhgPMjEyNjEx
+MDYxMzE3NDZaMBYxFDASBgNVBAMMC21lbW9yeS50ZXN0MFkwEwYHKoZIzj0CAQYI
+KoZIzj0DAQcDQgAEZS0XtwSMZBOjj57dDfRUayUuQ+LcIqCL/+QPUdn3iWjrxTUa
+w20YmEzRsAiTmHIIeTBR8SLiS4XnQ4Sih2MM4qNoMGYwHQYDVR0OBBYEFJ+YDE4g
+fsmM5TL+VoKB80k5127jMB8GA1UdIwQYMBaAFJ+YDE4gfsmM5TL+VoKB80k5127j
+MBYGA1UdEQQPMA2CC21lbW9yeS50ZXN0MAwGA1UdEwEB/wQCMAAwCgYIKoZIzj0E
+AwIDSAAwRQIhAJ97UuT/IiwPDSFv0M7UhHN/ZCQieVyOw+bJfxZxaBbAAiAvkBfN
+vsK0RmFZGRB5VhbnGMRa8JeAvJMqeVGgLwc6Hw==
+-----END CERTIFICATE-----
+";
+
+const PRIVATE_KEY: &str = "\
+-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgLsZnlyg1V+22X48p
+nLsCsz5Q1H/QIdGzWSrarKsOdIuhRANCAARlLRe3BIxkE6OPnt0N9FRrJS5D4twi
+oIv/5A9R2feJaOvFNRrDbRiYTNGwCJOYcgh5MFHxIuJLhedDhKKHYwzi
+-----END PRIVATE KEY-----
+";
+
+#[test]
+fn another_machine_is_answered_by_tls_and_only_with_a_key() {
+    let home = Home::new();
+    let repo = home.repo("repo");
+    let (ana, _) = key(&home, &repo, &["ana"]);
+    for (name, text) in [("chain.pem", CERTIFICATE), ("key.pem", PRIVATE_KEY)] {
+        std::fs::write(home.path().join(name), text).unwrap();
+    }
+    let [chain, private] = ["chain.pem", "key.pem"].map(|name| home.path().join(name).display().to_string());
+    let words = ["serve", "--http", "0.0.0.0:0", "--json", "--host", "memory.test"];
+    let mut command = home.tiro(&repo.path, &words);
+    command.args(["--tls-cert", &chain, "--tls-key", &private]);
+    let mut child =
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let addresses: Value = serde_json::from_str(&line).unwrap();
+    let mcp = addresses["mcp"].as_str().unwrap();
+    assert!(mcp.starts_with("https://memory.test:") && addresses["pages"].is_null(), "{addresses}");
+    let port = crate::web::port_of(mcp);
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut roots = rustls::RootCertStore::empty();
+    let certificate = rustls::pki_types::pem::PemObject::from_pem_slice(CERTIFICATE.as_bytes()).unwrap();
+    roots.add(certificate).unwrap();
+    let config = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let config = Arc::new(config.unwrap().with_root_certificates(roots).with_no_client_auth());
+    let ask = |host: &str, key: &str| {
+        let name = "memory.test".try_into().unwrap();
+        let client = rustls::ClientConnection::new(Arc::clone(&config), name).unwrap();
+        let mut stream = rustls::StreamOwned::new(client, TcpStream::connect(("127.0.0.1", port)).unwrap());
+        let body = ping().to_string();
+        let head = format!("POST /mcp HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: close\r\n{key}");
+        let rest = format!("Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+        stream.write_all(format!("{head}{rest}").as_bytes()).unwrap();
+        let mut answer = String::new();
+        let _ = stream.read_to_string(&mut answer);
+        answer.split(' ').nth(1).unwrap_or_default().to_owned()
+    };
+    let own = format!("Authorization: Bearer {ana}\r\n");
+    let answers = [("memory.test", own.as_str()), ("memory.test", ""), ("evil.example", &own)]
+        .map(|(host, key)| ask(host, key));
+    assert_eq!(answers, ["200", "401", "403"]);
+    let mut plain = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    plain.write_all(b"GET /healthz HTTP/1.1\r\nHost: memory.test\r\n\r\n").unwrap();
+    let mut answer = Vec::new();
+    let _ = plain.read_to_end(&mut answer);
+    assert!(!answer.starts_with(b"HTTP"), "nothing is answered without TLS");
+    child.kill().unwrap();
+    child.wait().unwrap();
 }

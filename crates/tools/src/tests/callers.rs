@@ -7,9 +7,10 @@ use tiro_capture::sources::Ignored;
 use tiro_host::caller::{Caller, WritingCaller};
 use tiro_host::config::{Config, List, Options};
 use tiro_host::engine::{Duty, Engine, MOST_OPEN};
+use tiro_host::principals::{Access, Principal};
 use tiro_sqlite::SqliteFiles;
 
-use tiro_base::scope::{ProjectId, Scope, TenantId};
+use tiro_base::scope::{AuthorId, ProjectId, Scope, TenantId};
 
 use crate::memory::{save_messages, store_memory};
 
@@ -54,6 +55,46 @@ fn a_caller_is_offered_the_tools_that_it_may_use_and_always_in_the_same_words() 
     let of_memory: Vec<String> = listed(&memory);
     assert_eq!(of_memory.len(), 8);
     assert!(of_memory.iter().all(|tool| listed(&all).contains(tool)));
+}
+
+/// An author with a personal key reads and writes in the store that the owner has open, as this author and without the
+/// owner's files.
+#[tokio::test]
+async fn an_author_joins_the_owner_and_keeps_what_it_saves() {
+    let folder = tempfile::tempdir().unwrap();
+    let (engine, owner, _) = engine_and_callers(folder.path());
+    let join = |name: &str, access| {
+        let principal = Principal { author: AuthorId::new(name), access };
+        owner.joined_by(Some(&principal), usize::MAX)
+    };
+    let (ana, ben) = (join("ana", Access::Write), join("ben", Access::Read));
+    let args = |text: &str| store_memory::Args { text: text.into(), ..store_memory::Args::default() };
+    store_memory::run(&engine, &owner, args("the pump is blue")).await.unwrap();
+    store_memory::run(&engine, &ana, args("the valve is green")).await.unwrap();
+    let count = async |caller: &Caller| {
+        let project = caller.project(&engine).await.unwrap();
+        project
+            .store
+            .stats(&project.scope, engine.now())
+            .await
+            .unwrap()
+            .kinds
+            .iter()
+            .map(|kind| kind.memories)
+            .sum()
+    };
+    let counts: [i64; 3] = [count(&owner).await, count(&ana).await, count(&ben).await];
+    assert_eq!(counts, [1, 2, 1]);
+    let [own, anas] = [&owner, &ana].map(|caller| caller.begin_project(&engine));
+    let (own, anas) = (own.await.unwrap(), anas.await.unwrap());
+    assert!(Arc::ptr_eq(&own.store, &anas.store) && anas.scope.reader.as_str() == "ana");
+    assert!(!ana.has_files() && owner.has_files());
+    let names = |caller: WritingCaller| -> Vec<String> {
+        crate::offered(&engine, &Arc::new(caller)).into_iter().map(|tool| tool.name).collect()
+    };
+    let (of_ana, of_ben) = (names(ana), names(ben));
+    assert!(of_ana.contains(&"store_memory".to_owned()) && !of_ben.contains(&"store_memory".to_owned()));
+    assert!(!of_ana.iter().any(|name| name == "explain_lines" || name == "configure_llm_provider"));
 }
 
 /// What a process has open doesn't grow with the number of its callers, even if all of them stay.
