@@ -2,12 +2,9 @@
 //!
 //! A row of the text index is made when it is searched, from the text of a chunk and of the messages around it.
 
-mod porter;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use self::porter::stems;
 use super::MemoryStore;
 use super::state::{Chunk, State, Stored};
 use super::view::View;
@@ -21,7 +18,7 @@ use tiro_store::{
 };
 use tiro_text::chunk::index_text::{self, About, IndexText};
 use tiro_text::tuning::CHUNK_TOKENS;
-use tiro_text::words::{Term, is_of_word};
+use tiro_text::words::{Term, is_of_word, stems};
 
 /// The most words of a question that count.
 const MOST_WORDS: usize = 64;

@@ -16,6 +16,7 @@ mod code_names;
 mod identifiers;
 mod language;
 mod marks;
+mod porter;
 mod quantities;
 pub mod query;
 mod signs;
@@ -27,6 +28,7 @@ pub use code_names::CodeNames;
 pub use identifiers::{exact, exact_forms, identifiers};
 pub use language::Language;
 pub use marks::Marks;
+pub use porter::stems;
 pub use quantities::quantity;
 pub use signs::signs;
 

@@ -1,15 +1,24 @@
 //! The words of a text, stemmed by the algorithm of Porter as the tokenizer of FTS5 does it
 //! (<https://www.sqlite.org/fts5.html#porter_tokenizer>).
 
-use tiro_text::words::is_of_word;
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
+
+use super::is_of_word;
 
 /// Words with fewer or more bytes are not stemmed.
 const STEMMED: std::ops::RangeInclusive<usize> = 3..=64;
 
-/// Returns the stems of the words of a text, in order.
+/// Returns the stems of the words of a text, in order. Words are in lower case and without diacritics.
 pub fn stems(text: &str) -> Vec<String> {
     let words = text.split(|c: char| !is_of_word(c)).filter(|word| !word.is_empty());
-    words.map(|word| stem(word.to_lowercase())).collect()
+    words.map(|word| stem(plain(word))).collect()
+}
+
+/// Returns the word in lower case, without diacritics.
+fn plain(word: &str) -> String {
+    let lower = word.to_lowercase();
+    if lower.is_ascii() { lower } else { lower.nfd().filter(|c| !is_combining_mark(*c)).nfc().collect() }
 }
 
 fn stem(word: String) -> String {
