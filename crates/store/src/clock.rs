@@ -18,10 +18,12 @@ pub struct Clock {
 impl Clock {
     /// Returns the time, in milliseconds since 1970 UTC.
     pub fn now(&self) -> Millis {
-        if let now @ 1.. = self.set.load(Ordering::Relaxed) {
-            return now;
-        }
-        system()
+        self.stopped().unwrap_or_else(system)
+    }
+
+    /// Returns the time at which a test stopped the clock, if one did.
+    pub fn stopped(&self) -> Option<Millis> {
+        Some(self.set.load(Ordering::Relaxed)).filter(|now| *now > 0)
     }
 
     /// Stops the clock at `now`, which must be above 0.
