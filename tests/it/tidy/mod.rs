@@ -38,6 +38,7 @@ const ROWS: &[&[&str]] = &[
         "stash",
     ],
     &["spool", "intake"],
+    &["postgres"],
     &["sqlite", "conformance", "memory_engine"],
     &["store", "embed", "git", "files", "clients", "llm"],
     &["private"],
@@ -59,6 +60,7 @@ const CRATES: &[(&str, Holds)] = &[
     ("llm", Holds::One),
     ("store", Holds::One),
     ("sqlite", Holds::One),
+    ("postgres", Holds::One),
     ("conformance", Holds::One),
     ("memory-engine", Holds::One),
     ("intake", Holds::One),
@@ -110,10 +112,14 @@ const WALLS: &[(&[&str], &[&str], &str)] = &[
     ),
     // Gemini has the word in the names of its members.
     (&["JsonSchema"], &["tools/", "llm/dialects/gemini.rs"], "JSON schemas only in tools/"),
-    (&["rusqlite", "SELECT ", "INSERT INTO", "DELETE FROM", "PRAGMA "], &["sqlite/"], "SQL only in sqlite/"),
+    (
+        &["rusqlite", "SELECT ", "INSERT INTO", "DELETE FROM", "PRAGMA "],
+        &["sqlite/", "postgres/"],
+        "SQL only in sqlite/ and postgres/",
+    ),
     (
         &["from_store(", "in_store("],
-        &["store/", "sqlite/", "memory_engine/", "memory/mod.rs"],
+        &["store/", "sqlite/", "postgres/", "memory_engine/", "memory/mod.rs"],
         "what is behind a key only in engines",
     ),
     (

@@ -1,0 +1,80 @@
+//! The parts of a store that a reader sees.
+
+use tokio_postgres::Client;
+
+use super::Database;
+use crate::PostgresStore;
+use crate::error::Result;
+use tiro_base::scope::Scope;
+
+/// The number of a part that doesn't exist. No row has it.
+pub(crate) const NO_OWNER: i64 = 0;
+
+/// The parts of a store that a reader sees.
+#[derive(Clone, Debug)]
+pub(crate) struct Seen {
+    /// The part that the tenant shares; [`NO_OWNER`] if nothing was written to the store yet.
+    pub shared: i64,
+    /// The reader's private part; [`NO_OWNER`] if there is none.
+    pub mine: i64,
+    /// Both parts, for `owner = ANY ($n)`. Never empty.
+    pub parts: Vec<i64>,
+}
+
+impl Seen {
+    fn new(shared: i64, mine: i64) -> Seen {
+        Seen { shared, mine, parts: vec![shared, mine] }
+    }
+}
+
+/// Returns the parts that the scope's reader sees.
+pub(crate) async fn seen(database: &Database, client: &Client, scope: &Scope) -> Result<Seen> {
+    let (shared, mine) = (part(database, client, scope, "").await?, private(database, client, scope).await?);
+    Ok(Seen::new(shared, mine))
+}
+
+async fn private(database: &Database, client: &Client, scope: &Scope) -> Result<i64> {
+    part(database, client, scope, scope.reader.as_str()).await
+}
+
+/// Returns the number of a part; [`NO_OWNER`] if it doesn't exist.
+async fn part(database: &Database, client: &Client, scope: &Scope, author: &str) -> Result<i64> {
+    let (tenant, project) = (scope.tenant.as_str(), scope.project.as_str());
+    if let Some(known) = database.known_owner(tenant, project, author) {
+        return Ok(known);
+    }
+    let found = client
+        .query_opt(
+            "SELECT seq FROM owners WHERE tenant = $1 AND project = $2 AND author = $3",
+            &[&tenant, &project, &author],
+        )
+        .await?;
+    let Some(row) = found else { return Ok(NO_OWNER) };
+    let owner = row.get(0);
+    database.remember_owner((tenant, project, author), owner);
+    Ok(owner)
+}
+
+impl PostgresStore {
+    /// Like [`seen`], but makes the shared part if there is none, so that it can be locked.
+    pub(crate) async fn seen_for_writing(&self, client: &Client, scope: &Scope) -> Result<Seen> {
+        let database = self.database();
+        let seen = seen(database, client, scope).await?;
+        if seen.shared != NO_OWNER {
+            return Ok(seen);
+        }
+        make(client, scope, "").await?;
+        self::seen(database, client, scope).await
+    }
+}
+
+/// Makes a part, unless it exists.
+async fn make(client: &Client, scope: &Scope, author: &str) -> Result<()> {
+    client
+        .execute(
+            "INSERT INTO owners (tenant, project, author) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+            &[&scope.tenant.as_str(), &scope.project.as_str(), &author],
+        )
+        .await?;
+    Ok(())
+}

@@ -1,0 +1,280 @@
+//! The registry of a tenant: the projects, the directories where they were seen, the ledger of spending, and the
+//! installation's secret.
+//!
+//! All rows name the tenant, and row security hides those of other tenants (`migrations/0004_registry.sql`). The
+//! transactions that write to a tenant's registry take turns, so limits hold for all callers together.
+
+mod by_trait;
+mod ledger;
+mod notes;
+mod sent;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio_postgres::Row;
+
+use crate::PostgresStore;
+use crate::database::Database;
+use crate::database::seen::{NO_OWNER, Seen};
+use crate::error::{Error, Result};
+use crate::transactions::{Durability, PATIENCE, Transaction, read, write};
+use tiro_base::error::{self, Kind, quoted};
+use tiro_base::memory::Millis;
+use tiro_base::scope::{ProjectId, Scope, TenantId};
+use tiro_sqlite::SqliteStore;
+use tiro_store::{Flavour, ProjectRow, Store};
+
+/// A handle on the registry of a tenant. The documentation of [`tiro_store`] says what all methods of a registry
+/// promise.
+#[derive(Clone)]
+pub struct PostgresRegistry {
+    database: Database,
+    scope: Scope,
+    /// The store of the memories that belong to no project, as a trait object, for callers that don't know the engine.
+    memories: Arc<dyn Store>,
+}
+
+impl PostgresRegistry {
+    /// Returns the registry of `tenant`. Nothing is connected yet.
+    pub fn of(database: Database, tenant: &TenantId) -> PostgresRegistry {
+        let scope = Scope::own(tenant.clone(), ProjectId::owner_wide());
+        let memories = Arc::new(PostgresStore::of(database.clone(), ProjectId::owner_wide()));
+        PostgresRegistry { database, scope, memories }
+    }
+
+    pub(crate) fn memories(&self) -> &Arc<dyn Store> {
+        &self.memories
+    }
+
+    pub(crate) fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    fn tenant(&self) -> &str {
+        self.scope.tenant.as_str()
+    }
+
+    /// Begins a transaction that sees the tenant's registry as it is now.
+    async fn begin_read(&self, _scope: &Scope) -> Result<Transaction> {
+        let connection = self.database.connection().await?;
+        connection.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
+        let transaction = Transaction::begun(connection, nothing_seen());
+        transaction.execute(NAME_TENANT, &[&self.tenant()]).await?;
+        Ok(transaction)
+    }
+
+    /// Begins a transaction that writes to the tenant's registry, as soon as no other one does.
+    async fn begin_write(&self, _scope: &Scope, _durability: Durability) -> Result<Transaction> {
+        let connection = self.database.connection().await?;
+        let begin = format!(
+            "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = {}",
+            PATIENCE.as_millis()
+        );
+        connection.batch_execute(&begin).await?;
+        let transaction = Transaction::begun(connection, nothing_seen());
+        transaction.execute(NAME_TENANT, &[&self.tenant()]).await?;
+        // Locks of other programs may have the same number; then one waits for the other in vain, and nothing breaks.
+        let sql = "SELECT pg_advisory_xact_lock(hashtextextended(concat_ws(chr(31), current_schema(), $1::text), 0))";
+        transaction.execute(sql, &[&self.tenant()]).await?;
+        Ok(transaction)
+    }
+}
+
+/// Names the tenant whose rows a transaction sees and changes.
+const NAME_TENANT: &str = "SELECT set_config('tiro.tenant', $1, true)";
+
+/// Returns the parts of a store that a transaction of a registry sees: none.
+fn nothing_seen() -> Seen {
+    Seen { shared: NO_OWNER, mine: NO_OWNER, parts: vec![NO_OWNER] }
+}
+
+/// Selects the registered projects `p` of the tenant `$1`, each with its places.
+const PROJECTS: &str = "SELECT p.id, p.name, ARRAY(SELECT l.path FROM places l
+        WHERE l.tenant = p.tenant AND l.project = p.id ORDER BY l.seen DESC, l.path COLLATE \"C\")
+    FROM projects p WHERE p.tenant = $1 AND p.created IS NOT NULL";
+
+impl PostgresRegistry {
+    pub(crate) async fn store(&self, id: &ProjectId) -> error::Result<Arc<dyn Store>> {
+        if !self.has_store(id).await? {
+            let client = self.database.connection().await?;
+            client
+                .execute(
+                    "INSERT INTO owners (tenant, project, author) VALUES ($1, $2, '') ON CONFLICT DO NOTHING",
+                    &[&self.tenant(), &id.as_str()],
+                )
+                .await
+                .map_err(Error::from)?;
+        }
+        Ok(self.open(id))
+    }
+
+    pub(crate) async fn existing_store(&self, id: &ProjectId) -> error::Result<Option<Arc<dyn Store>>> {
+        Ok(self.has_store(id).await?.then(|| self.open(id)))
+    }
+
+    fn open(&self, id: &ProjectId) -> Arc<dyn Store> {
+        Arc::new(PostgresStore::of(self.database.clone(), id.clone()))
+    }
+
+    /// Returns whether the project has a store. Errors with [`Kind::NotFound`] if it has none and is not registered.
+    async fn has_store(&self, id: &ProjectId) -> error::Result<bool> {
+        read!(self, &self.scope, tx => {
+            let row = tx
+                .only(
+                    "SELECT EXISTS (SELECT FROM owners WHERE tenant = $1 AND project = $2),
+                         EXISTS (SELECT FROM projects WHERE tenant = $1 AND id = $2 AND created IS NOT NULL)",
+                    &[&self.tenant(), &id.as_str()],
+                )
+                .await?;
+            let (has_store, is_registered): (bool, bool) = (row.try_get(0)?, row.try_get(1)?);
+            match has_store || is_registered {
+                true => Ok(has_store),
+                false => Err(Error::not_found(format!("no project has the id `{}`", id.as_str()))),
+            }
+        })
+    }
+
+    pub(crate) fn blank_store(&self, id: &ProjectId, name: &str) -> error::Result<Arc<dyn Store>> {
+        Ok(Arc::new(SqliteStore::blank(name, Flavour::Project, id.clone())?))
+    }
+
+    pub(crate) async fn by_id(&self, id: &ProjectId) -> error::Result<Option<ProjectRow>> {
+        read!(self, &self.scope, tx => {
+            let sql = format!("{PROJECTS} AND p.id = $2");
+            Ok(tx.row(&sql, &[&self.tenant(), &id.as_str()]).await?.as_ref().and_then(project))
+        })
+    }
+
+    pub(crate) async fn by_place(&self, place: &str) -> error::Result<Option<ProjectRow>> {
+        read!(self, &self.scope, tx => { self.at(&tx, place).await })
+    }
+
+    /// Returns the registered project that was last seen at `place`.
+    async fn at(&self, tx: &Transaction, place: &str) -> Result<Option<ProjectRow>> {
+        let sql =
+            format!("{PROJECTS} AND p.id = (SELECT project FROM places WHERE tenant = $1 AND path = $2)");
+        Ok(tx.row(&sql, &[&self.tenant(), &place]).await?.as_ref().and_then(project))
+    }
+
+    pub(crate) async fn all(&self) -> error::Result<Vec<ProjectRow>> {
+        read!(self, &self.scope, tx => {
+            let sql = format!("{PROJECTS} ORDER BY p.name COLLATE \"C\", p.id COLLATE \"C\"");
+            Ok(tx.rows(&sql, &[&self.tenant()]).await?.iter().filter_map(project).collect())
+        })
+    }
+
+    pub(crate) async fn strays(&self) -> error::Result<Vec<ProjectRow>> {
+        read!(self, &self.scope, tx => {
+            let sql = "SELECT DISTINCT o.project, coalesce(p.name, '') COLLATE \"C\", '{}'::text[]
+                       FROM owners o LEFT JOIN projects p ON p.tenant = o.tenant AND p.id = o.project
+                       WHERE o.tenant = $1 AND o.project <> $2 AND p.created IS NULL ORDER BY 2, 1";
+            let rows = tx.rows(sql, &[&self.tenant(), &ProjectId::owner_wide().as_str()]).await?;
+            Ok(rows.iter().filter_map(project).collect())
+        })
+    }
+
+    pub(crate) async fn record(
+        &self,
+        id: &ProjectId,
+        name: &str,
+        place: &str,
+        now: Millis,
+    ) -> error::Result<()> {
+        write!(self, &self.scope, tx => {
+            self.register(&tx, id, name, now).await?;
+            self.put_place(&tx, id, place, now).await
+        })
+    }
+
+    pub(crate) async fn claim(
+        &self,
+        id: &ProjectId,
+        name: &str,
+        place: &str,
+        now: Millis,
+    ) -> error::Result<ProjectRow> {
+        write!(self, &self.scope, tx => {
+            if let Some(first) = self.at(&tx, place).await? {
+                return Ok(ProjectRow { places: vec![place.to_owned()], ..first });
+            }
+            if !self.register(&tx, id, name, now).await? {
+                let message = format!("the project `{}` is registered already", quoted(id.as_str()));
+                return Err(Error::new(Kind::Store, message));
+            }
+            self.put_place(&tx, id, place, now).await?;
+            let places = vec![place.to_owned()];
+            Ok(ProjectRow { id: id.clone(), name: name.to_owned(), file: PathBuf::new(), places })
+        })
+    }
+
+    /// Registers a project, unless it is registered. Returns whether it is new.
+    async fn register(&self, tx: &Transaction, id: &ProjectId, name: &str, now: Millis) -> Result<bool> {
+        let added = tx
+            .execute(
+                "INSERT INTO projects AS p (tenant, id, name, created) VALUES ($1, $2, $3, $4)
+                 ON CONFLICT (tenant, id) DO UPDATE SET name = excluded.name, created = excluded.created
+                     WHERE p.created IS NULL",
+                &[&self.tenant(), &id.as_str(), &name, &now],
+            )
+            .await?;
+        Ok(added > 0)
+    }
+
+    async fn put_place(&self, tx: &Transaction, id: &ProjectId, place: &str, now: Millis) -> Result<()> {
+        tx.execute(
+            "INSERT INTO places (tenant, path, project, seen) VALUES ($1, $2, $3, $4)
+             ON CONFLICT (tenant, path) DO UPDATE SET project = excluded.project, seen = excluded.seen",
+            &[&self.tenant(), &place, &id.as_str(), &now],
+        )
+        .await?;
+        Ok(())
+    }
+
+    pub(crate) async fn forget_place(&self, place: &str) -> error::Result<()> {
+        write!(self, &self.scope, tx => {
+            tx.execute("DELETE FROM places WHERE tenant = $1 AND path = $2", &[&self.tenant(), &place]).await?;
+            Ok(())
+        })
+    }
+
+    pub(crate) async fn absorb(&self, from: &ProjectId, to: &ProjectId) -> error::Result<()> {
+        write!(self, &self.scope, tx => {
+            for sql in [
+                "UPDATE places SET project = $3 WHERE tenant = $1 AND project = $2",
+                "UPDATE sent SET project = $3 WHERE tenant = $1 AND project = $2",
+            ] {
+                tx.execute(sql, &[&self.tenant(), &from.as_str(), &to.as_str()]).await?;
+            }
+            self.unregister(&tx, from).await
+        })
+    }
+
+    pub(crate) async fn remove(&self, id: &ProjectId) -> error::Result<()> {
+        write!(self, &self.scope, tx => {
+            self.unregister(&tx, id).await?;
+            self.remove_note(&tx, &notes::copy_key(id)).await?;
+            sent::forget_project(&tx, self.tenant(), id).await
+        })
+    }
+
+    /// Removes a project and its places from the registry. If it has a store, its name is kept for
+    /// [`PostgresRegistry::strays`].
+    async fn unregister(&self, tx: &Transaction, id: &ProjectId) -> Result<()> {
+        for sql in [
+            "DELETE FROM places WHERE tenant = $1 AND project = $2",
+            "DELETE FROM projects p WHERE p.tenant = $1 AND p.id = $2
+                 AND NOT EXISTS (SELECT FROM owners o WHERE o.tenant = p.tenant AND o.project = p.id)",
+            "UPDATE projects SET created = NULL WHERE tenant = $1 AND id = $2",
+        ] {
+            tx.execute(sql, &[&self.tenant(), &id.as_str()]).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Reads a project. Its store is no file of its own.
+fn project(row: &Row) -> Option<ProjectRow> {
+    let id = ProjectId::parse(row.get(0))?;
+    Some(ProjectRow { id, name: row.get(1), file: PathBuf::new(), places: row.get(2) })
+}

@@ -1,0 +1,118 @@
+//! The stores of an installation, in a database.
+//!
+//! A database has no files of its own for stores. Backups of one project are files of SQLite, which the engine for
+//! SQLite reads and checks; the whole database is backed up with the tools of PostgreSQL.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use crate::database::Database;
+use crate::{PostgresRegistry, error};
+use tiro_base::error::{Error, Result};
+use tiro_base::scope::{ProjectId, Scope, TenantId};
+use tiro_sqlite::{SqliteBackup, SqliteFiles, SqliteRegistry};
+use tiro_store::{Backup, Contents, Files, Flavour, ProjectRow, Registry, Stores};
+
+/// The stores of an installation in a database.
+pub struct PostgresStores {
+    database: Database,
+    /// Reads files of SQLite, such as backups.
+    files: SqliteFiles,
+}
+
+impl PostgresStores {
+    /// Returns the stores in `database`. Nothing is connected yet.
+    pub fn new(database: Database) -> PostgresStores {
+        PostgresStores { database, files: SqliteFiles::new(Default::default()) }
+    }
+
+    /// Returns the answer of the query `sql`, which is whether something is there; false if there is no table of Tiro.
+    /// Waits for the answer.
+    fn has(&self, sql: &'static str, project: String) -> error::Result<bool> {
+        let database = self.database.clone();
+        self.database.wait_for(async move {
+            let client = database.connect().await?;
+            let owners = format!("\"{}\".owners", database.schema());
+            let there = "SELECT to_regclass($1) IS NOT NULL";
+            if !client.query_one(there, &[&owners]).await?.try_get::<_, bool>(0)? {
+                return Ok(false);
+            }
+            Ok(client.query_one(sql, &[&project]).await?.try_get(0)?)
+        })
+    }
+}
+
+#[async_trait]
+impl Stores for PostgresStores {
+    /// Another installation is a folder of its own on this machine, such as that of a demonstration.
+    fn in_folder(&self, data_dir: &Path) -> Arc<dyn Stores> {
+        Arc::new(SqliteFiles::new(data_dir.to_owned()))
+    }
+
+    fn is_begun(&self) -> bool {
+        self.has("SELECT $1::text IS NOT NULL", String::new()).unwrap_or(true)
+    }
+
+    fn has_projects(&self) -> bool {
+        let sql = "SELECT EXISTS (SELECT FROM owners WHERE project <> $1)";
+        self.has(sql, ProjectId::owner_wide().as_str().to_owned()).unwrap_or(true)
+    }
+
+    fn registry(&self, owner: &TenantId) -> Result<Arc<dyn Registry>> {
+        let database = self.database.clone();
+        self.database.wait_for(async move { database.connection().await.map(drop) })?;
+        Ok(Arc::new(PostgresRegistry::of(self.database.clone(), owner)))
+    }
+
+    fn blank_registry(&self, owner: &TenantId, name: &str) -> Result<Arc<dyn Registry>> {
+        Ok(Arc::new(SqliteRegistry::blank(owner, name)?))
+    }
+
+    async fn backup(&self, scope: &Scope, file: &Path) -> Result<Box<dyn Backup>> {
+        Ok(Box::new(SqliteBackup::open(scope, file).await?))
+    }
+
+    fn files(&self) -> &dyn Files {
+        self
+    }
+}
+
+#[async_trait]
+impl Files for PostgresStores {
+    fn folder(&self, name: &str, id: &ProjectId) -> String {
+        self.files.folder(name, id)
+    }
+
+    async fn assign(
+        &self,
+        _folder: &Path,
+        _owner: &TenantId,
+        _assigned: &[(ProjectId, String)],
+    ) -> Result<Vec<ProjectRow>> {
+        Err(without_files())
+    }
+
+    async fn contents(&self, path: &Path) -> Result<Contents> {
+        self.files.contents(path).await
+    }
+
+    async fn settle(&self, _path: &Path, _flavour: Flavour, _owner: &TenantId) -> Result<()> {
+        Err(without_files())
+    }
+
+    async fn put_in_place(&self, _staged: &Path, _path: &Path, _kept: &Path) -> Result<()> {
+        Err(without_files())
+    }
+}
+
+/// Returns the error of everything that needs a file for each store.
+pub(crate) fn without_files() -> Error {
+    let message =
+        "the stores are in a database, and can't be copied to files or replaced by files all together";
+    Error::bad_input(message).hint(
+        "`tiro backup FILE` and `tiro restore FILE` work for each project; `pg_dump` and `pg_restore` for the whole \
+         database",
+    )
+}
