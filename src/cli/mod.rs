@@ -32,10 +32,13 @@ use setup::{completions, demo, doctor, import, init, man, model, pause, projects
 use tiro_base::error::{self, Context, Kind, Result};
 use tiro_base::times;
 use tiro_host::caller::WritingCaller;
-use tiro_host::config::Config;
+use tiro_host::config::{Config, DatabaseUrl};
 use tiro_host::engine::Engine;
 use tiro_host::idle::later;
+#[cfg(feature = "team")]
+use tiro_postgres::{Database, PostgresStores};
 use tiro_sqlite::SqliteFiles;
+use tiro_store::Stores;
 
 /// A memory for coding agents: MCP server and command line.
 #[derive(Parser)]
@@ -53,6 +56,10 @@ struct Common {
     /// Use the project of this repository or directory [default: that of the working directory]
     #[arg(long, global = true, value_name = "DIR")]
     project: Option<PathBuf>,
+    /// Keep the memory in this PostgreSQL database instead of files; TIRO_DATABASE names it without showing a password
+    /// to other programs
+    #[arg(long, global = true, value_name = "URL")]
+    database: Option<String>,
     /// Print the answer as JSON
     #[arg(long, global = true)]
     json: bool,
@@ -228,7 +235,8 @@ fn run(cli: Cli, out: Out) -> Result<ExitCode> {
     programs::choose_pager(&config);
     times::use_zone(&config.options.zone);
     let caller = WritingCaller::of_process(&config);
-    let stores = Arc::new(SqliteFiles::new(config.data_dir.clone()));
+    config.database = common.database.map(DatabaseUrl).or(config.database);
+    let stores = stores(&config)?;
     let engine = Arc::new(Engine::new(config, stores));
     match command {
         // The server starts its own runtime.
@@ -254,6 +262,20 @@ fn run(cli: Cli, out: Out) -> Result<ExitCode> {
     caller.close();
     engine.close();
     done
+}
+
+/// Returns the stores of the installation: those in the database that the user names, or files.
+///
+/// Errors with [`Kind::BadInput`] if the address of the database is not understood.
+fn stores(config: &Config) -> Result<Arc<dyn Stores>> {
+    match &config.database {
+        None => Ok(Arc::new(SqliteFiles::new(config.data_dir.clone()))),
+        #[cfg(feature = "team")]
+        Some(DatabaseUrl(url)) => Ok(Arc::new(PostgresStores::new(Database::at(url)?))),
+        #[cfg(not(feature = "team"))]
+        Some(_) => Err(Error::bad_input("this Tiro was built without PostgreSQL")
+            .hint("build it with the feature `team`, or leave `--database` and TIRO_DATABASE out")),
+    }
 }
 
 /// Runs a subcommand that needs the runtime.

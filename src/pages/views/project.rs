@@ -140,7 +140,10 @@ fn kinds(found: &Output) -> Markup {
     html! {
         section aria-label="Kinds" {
             table {
-                caption { "Memories by kind, " (bytes(found.bytes_on_disk)) " on disk" }
+                caption {
+                    "Memories by kind"
+                    @if found.bytes_on_disk > 0 { ", " (bytes(found.bytes_on_disk)) " on disk" }
+                }
                 thead { tr { th scope="col" { "Kind" } th.number scope="col" { "Memories" } th.number scope="col" { "Tokens" } } }
                 tbody {
                     @for each in &found.kinds {

@@ -14,6 +14,7 @@ mod options;
 mod program;
 mod providers;
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -39,6 +40,8 @@ use tiro_capture::sources::Ignored;
 pub struct Config {
     /// The directory of databases: `TIRO_DATA_DIR`, otherwise `tiro` in the platform's data directory.
     pub data_dir: PathBuf,
+    /// The database that has the stores in place of files: `TIRO_DATABASE`.
+    pub database: Option<DatabaseUrl>,
     /// The directory of models: `TIRO_MODEL_DIR`, otherwise `models` in the data directory.
     pub model_dir: PathBuf,
     /// The project named by `--project`, `TIRO_PROJECT` or `CLAUDE_PROJECT_DIR`.
@@ -77,12 +80,23 @@ pub struct Config {
     pub log: String,
 }
 
+/// The address of a database. It may have a password, so `Debug` doesn't show it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct DatabaseUrl(pub String);
+
+impl fmt::Debug for DatabaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("DatabaseUrl")
+    }
+}
+
 impl Config {
     /// Returns settings for a test, without clients or options. Data, models and the working directory lie in
     /// `folder`.
     pub fn of_test(folder: &Path) -> Config {
         Config {
             data_dir: folder.join("data"),
+            database: None,
             model_dir: folder.join("models"),
             project: None,
             is_project_named: false,
@@ -177,6 +191,7 @@ impl Config {
             ignored: Ignored::default(),
             model_dir: path("TIRO_MODEL_DIR").unwrap_or_else(|| data_dir.join("models")),
             data_dir,
+            database: set("TIRO_DATABASE").and_then(|url| url.into_string().ok()).map(DatabaseUrl),
             project: project
                 .map(Path::to_owned)
                 .or_else(|| path("TIRO_PROJECT"))

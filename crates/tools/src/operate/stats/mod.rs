@@ -37,7 +37,7 @@ pub struct Output {
     pub pending: i64,
     /// Memories that are forgotten and can be brought back.
     pub forgotten: i64,
-    /// Bytes of the store on disk.
+    /// Bytes of the store on disk; 0 if it is in a database.
     pub bytes_on_disk: u64,
     /// Memories that belong to the owner, and so to all projects.
     pub owner_memories: i64,
@@ -348,7 +348,8 @@ impl Output {
             (self.repeats > 0).then(|| {
                 count(self.repeats, "tool output", "tool outputs") + " that repeated another, stored once"
             }),
-            Some(format!("{} on disk", bytes(self.bytes_on_disk))),
+            // A store in a database has no size of its own.
+            (self.bytes_on_disk > 0).then(|| format!("{} on disk", bytes(self.bytes_on_disk))),
             Some(self.embeddings_text()),
             self.join_rate.map(|rate| {
                 format!(
