@@ -85,6 +85,9 @@ struct Arguments {
     /// Directory with the embedding model [default: where `tiro model install` puts it]
     #[arg(long, global = true, env = "TIRO_MODEL_DIR")]
     model_dir: Option<PathBuf>,
+    /// Keep the memory in this PostgreSQL database instead of files
+    #[arg(long, global = true, value_name = "URL")]
+    database: Option<String>,
     /// Longest wait for one answer, in seconds
     #[arg(long, global = true, default_value_t = 60)]
     answer_timeout: u64,
@@ -174,7 +177,7 @@ fn main() -> Result<ExitCode> {
         program: program(&arguments)?,
         model_dir: model_dir(&arguments),
         answer_timeout: Duration::from_secs(arguments.answer_timeout),
-        environment: Vec::new(),
+        environment: arguments.database.iter().map(|url| ("TIRO_DATABASE".into(), url.into())).collect(),
     };
     let (name, report) = match &arguments.eval {
         Eval::Record(args) => ("record", record::run(args, &tiro)?),
