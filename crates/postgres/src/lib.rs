@@ -38,7 +38,6 @@ mod superseded;
 mod tests;
 mod threads;
 mod transactions;
-mod tuning;
 mod write;
 
 use std::sync::Arc;

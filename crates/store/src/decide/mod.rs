@@ -11,3 +11,4 @@ pub mod retention;
 pub mod scope;
 pub mod spending;
 pub mod stale;
+pub mod words;

@@ -27,10 +27,9 @@ use crate::error::Result;
 use crate::search::index::facet;
 use crate::search::vocabulary::{Sizes, count, vocabulary};
 use crate::transactions::Transaction;
-use crate::tuning::{ENOUGH, FEW_CHUNKS, LARGE_GROUP, LITTLE};
 use tiro_base::memory::Group;
 use tiro_base::scope::Scope;
-use tiro_store::tuning::LARGE_STORE;
+use tiro_store::tuning::{ENOUGH, FEW_CHUNKS, LARGE_GROUP, LARGE_STORE, LITTLE};
 use tiro_store::{CandidateQuery, ChunkKey, LexicalCandidate, Vocabulary};
 
 /// The maximum number of candidates that are read to fill every group. Arbitrary.

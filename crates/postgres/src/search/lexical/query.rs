@@ -1,7 +1,7 @@
 //! Decides which words of a question are looked for, and which of them a document must contain. The functions are pure.
 
-use crate::tuning::{LEAST_DOCUMENTS, MOST_UNMET, MOST_WORDS, RARE_SHARE, TIERS};
-use tiro_store::tuning::LEAST_WEIGHT;
+use tiro_store::decide::words as decide;
+use tiro_store::tuning::{MOST_WORDS, RARE_SHARE, TIERS};
 use tiro_text::words::Term;
 
 /// The maximum number of words that are looked for in a small store.
@@ -80,7 +80,7 @@ impl<'t> Queries<'t> {
         let (mut extra, mut terms): (Vec<_>, Vec<_>) =
             terms.iter().copied().partition(|(_, term)| term.is_extra());
         terms.sort();
-        let room = LEAST_DOCUMENTS.max((documents as f64 * RARE_SHARE) as i64);
+        let room = decide::room(RARE_SHARE, documents);
         extra.retain(|(count, _)| *count <= room);
         extra.sort();
         let extra = weighed(&rarest(&extra, RARE_SHARE, documents, MOST_WORDS), documents);
@@ -108,31 +108,15 @@ fn tiers<'t>(terms: &[Counted<'t>], documents: i64) -> Vec<Query<'t>> {
     tiers
 }
 
-/// Returns up to `most` of the rarest of `terms`. The sum of their counts is at most `share` of the documents, but the
-/// rarest term is returned even if its count is larger. Adds up to [`MOST_UNMET`] words that no document contained when
-/// they were counted, because a new document may contain them.
+/// Returns the rarest of the terms, as [`decide::rarest`] does.
 fn rarest<'t>(terms: &[Counted<'t>], share: f64, documents: i64, most: usize) -> Vec<Counted<'t>> {
-    let room = LEAST_DOCUMENTS.max((documents as f64 * share) as i64);
-    let (unmet, met) = terms.split_at(terms.partition_point(|(documents, _)| *documents == 0));
-    let mut total = 0;
-    let within = |(place, (documents, _)): &(usize, &Counted<'t>)| {
-        total += documents;
-        *place == 0 || total <= room
-    };
-    let met = met.iter().enumerate().take_while(within).take(most).map(|(_, term)| term);
-    unmet.iter().take(MOST_UNMET).chain(met).copied().collect()
+    decide::rarest(terms, share, documents, most).into_iter().copied().collect()
 }
 
 /// Returns the words with their weights.
 fn weighed<'t>(words: &[Counted<'t>], documents: i64) -> Vec<Weighed<'t>> {
-    let weighed = |(with, term): &Counted<'t>| (*term, term.factor() * weight(documents, *with));
+    let weighed = |(with, term): &Counted<'t>| (*term, term.factor() * decide::weight(documents, *with));
     words.iter().map(weighed).collect()
-}
-
-/// Returns the weight of a word that occurs in `with` of `all` documents.
-pub(super) fn weight(all: i64, with: i64) -> f64 {
-    let weight = ((all as f64 - with as f64 + 0.5) / (with as f64 + 0.5)).ln();
-    if weight > 0.0 { weight } else { LEAST_WEIGHT }
 }
 
 #[cfg(test)]
@@ -180,7 +164,7 @@ mod tests {
         assert!(plain.tiers.iter().all(|query| query.extra.is_empty()), "a common form matches too much");
         for (rare, plain) in with(20).tiers.iter().zip(&plain.tiers) {
             assert_eq!(rare.words, plain.words);
-            assert_eq!(rare.extra, [(&exact, 2.0 * weight(100_000, 20))]);
+            assert_eq!(rare.extra, [(&exact, 2.0 * decide::weight(100_000, 20))]);
         }
     }
 
@@ -192,6 +176,6 @@ mod tests {
         assert_eq!(told(&queries), [(1, "w0 w1 w2".to_owned())]);
         assert_eq!((queries.loosest.own, queries.tiers == [queries.loosest]), (None, true));
         let queries = Queries::of(&counted[..1], 100, false);
-        assert_eq!(queries.loosest.own, Some((&terms[0], weight(100, 40))));
+        assert_eq!(queries.loosest.own, Some((&terms[0], decide::weight(100, 40))));
     }
 }

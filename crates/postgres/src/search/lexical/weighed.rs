@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use super::Search;
-use super::query;
 use super::query::{Query, Weighed};
 use crate::error::Result;
 use tiro_base::memory::Group;
+use tiro_store::decide::words;
 use tiro_store::{CandidateQuery, LexicalCandidate, Vocabulary};
 
 impl Search<'_> {
@@ -44,5 +44,5 @@ impl Search<'_> {
 
 /// Returns the weight of a term that occurs in `with` of `documents` documents.
 fn term_weight(term: &tiro_text::words::Term, documents: i64, with: i64) -> f64 {
-    term.factor() * query::weight(documents, with)
+    term.factor() * words::weight(documents, with)
 }

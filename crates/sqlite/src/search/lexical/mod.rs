@@ -32,12 +32,11 @@ use crate::error::Result;
 use crate::keys::{key, memory_key};
 use crate::read::conditions::Conditions;
 use crate::search::vocabulary::{self, count};
-use crate::tuning::{ENOUGH, FEW_CHUNKS, LARGE_GROUP, LITTLE};
 use crate::write::chunks;
 use tiro_base::filter::Filter;
 use tiro_base::memory::{Group, Kind};
 use tiro_base::scope::Scope;
-use tiro_store::tuning::LARGE_STORE;
+use tiro_store::tuning::{ENOUGH, FEW_CHUNKS, LARGE_GROUP, LARGE_STORE, LITTLE};
 use tiro_store::{CandidateQuery, ChunkKey, LexicalCandidate, Vocabulary};
 use tiro_text::words::Term;
 

@@ -1,9 +1,9 @@
 //! Builds queries in the language of FTS5. A query says which words a document must contain. The functions are pure.
 
-use super::rank;
-use crate::tuning::{LEAST_DOCUMENTS, MOST_UNMET, MOST_WORDS, RARE_SHARE, TIERS};
 use crate::write::chunks;
 use tiro_base::memory::Group;
+use tiro_store::decide::words;
+use tiro_store::tuning::{MOST_UNMET, MOST_WORDS, RARE_SHARE, TIERS};
 use tiro_text::words::Term;
 
 /// The maximum number of words of a query. [`rank`] identifies them by numbers below 64.
@@ -115,12 +115,12 @@ impl Queries {
         let (mut extra, mut terms): (Vec<_>, Vec<_>) =
             terms.into_iter().partition(|(_, term)| term.is_extra());
         terms.sort();
-        let room = LEAST_DOCUMENTS.max((documents as f64 * RARE_SHARE) as i64);
+        let room = words::room(RARE_SHARE, documents);
         extra.retain(|(count, _)| *count <= room);
         extra.sort();
-        let extra = rarest(&extra, RARE_SHARE, documents, MOST_WORDS);
+        let extra = words::rarest(&extra, RARE_SHARE, documents, MOST_WORDS);
         let with_extra = |query: Query| query.or_any(&extra, documents);
-        let loosest = any(&rarest(&terms, RARE_SHARE, documents, MOST_WORDS), documents);
+        let loosest = any(&words::rarest(&terms, RARE_SHARE, documents, MOST_WORDS), documents);
         let tiers = tiers(&terms, documents).into_iter().map(with_extra).collect();
         Queries { tiers, loosest: with_extra(loosest) }
     }
@@ -130,7 +130,7 @@ impl Queries {
 fn tiers(terms: &[Counted], documents: i64) -> Vec<Query> {
     let mut tiers: Vec<Query> = Vec::with_capacity(TIERS.len());
     for (least, share, most) in TIERS {
-        let words = rarest(terms, share, documents, most);
+        let words = words::rarest(terms, share, documents, most);
         let query = match least {
             2 if words.len() < 2 => continue,
             2 => pairs(&words, documents),
@@ -141,21 +141,6 @@ fn tiers(terms: &[Counted], documents: i64) -> Vec<Query> {
         }
     }
     tiers
-}
-
-/// Returns up to `most` of the rarest of `terms`. The sum of their counts is at most `share` of the documents, but the
-/// rarest term is returned even if its count is larger. Adds up to [`MOST_UNMET`] words that no document contained when
-/// they were counted, because a new document may contain them.
-fn rarest(terms: &[Counted], share: f64, documents: i64, most: usize) -> Vec<&Counted> {
-    let room = LEAST_DOCUMENTS.max((documents as f64 * share) as i64);
-    let (unmet, met) = terms.split_at(terms.partition_point(|(documents, _)| *documents == 0));
-    let mut total = 0;
-    let within = |(place, (documents, _)): &(usize, &Counted)| {
-        total += documents;
-        *place == 0 || total <= room
-    };
-    let met = met.iter().enumerate().take_while(within).take(most).map(|(_, term)| term);
-    unmet.iter().take(MOST_UNMET).chain(met).collect()
 }
 
 /// Returns the query that matches documents with any of `words`.
@@ -187,7 +172,7 @@ fn weights(
     (with, word): &Counted,
     documents: i64,
 ) -> impl Iterator<Item = (usize, f64)> + use<> {
-    std::iter::repeat_n((number, word.factor() * rank::weight(documents, *with)), word.forms().len())
+    std::iter::repeat_n((number, word.factor() * words::weight(documents, *with)), word.forms().len())
 }
 
 /// Returns the query for any form of a word.
@@ -234,7 +219,7 @@ mod tests {
     #[test]
     fn every_word_of_a_query_has_its_weight() {
         let Queries { tiers, loosest } = Queries::of_rare(counted(&[300, 3_000, 9_000]), 100_000);
-        let weight = |with| rank::weight(100_000, with);
+        let weight = |with| words::weight(100_000, with);
         let (w0, w1, w2) = (weight(300), weight(3_000), weight(9_000));
         assert_eq!(tiers[0].text, r#"("w2" AND ("w0" OR "w1")) OR ("w1" AND ("w0"))"#);
         assert_eq!(tiers[0].weights.as_deref(), Some(&[(2, w2), (0, w0), (1, w1), (1, w1), (0, w0)][..]));
@@ -269,7 +254,7 @@ mod tests {
         for (rare, plain) in rare.tiers.iter().zip(&plain.tiers) {
             assert_eq!(rare.text, format!("{} OR {exact}", plain.text));
             let last = rare.weights.as_ref().unwrap().last().copied();
-            assert_eq!(last, Some((FIRST_EXTRA, 2.0 * rank::weight(100_000, 20))));
+            assert_eq!(last, Some((FIRST_EXTRA, 2.0 * words::weight(100_000, 20))));
         }
         assert_eq!(with(90_000).tiers, plain.tiers, "a common form matches too much");
     }
@@ -288,7 +273,7 @@ mod tests {
     fn the_word_of_a_question_of_one_word_counts_twice_in_the_own_text() {
         let term = (300, Term::new("w0"));
         let queries = Queries::of_any(std::slice::from_ref(&term), 1000).preferring_text(&term, 1000);
-        let weight = rank::weight(1000, 300);
+        let weight = words::weight(1000, 300);
         assert_eq!(queries.loosest.text, r#"{text} : ("w0") OR "w0""#);
         assert_eq!(queries.loosest.weights, Some(vec![(OWN_TEXT, weight), (0, weight)]));
         assert_eq!(queries.tiers, [queries.loosest]);

@@ -14,13 +14,7 @@ use std::ptr;
 use rusqlite::{Connection, ffi};
 
 use crate::error::Result;
-use tiro_store::tuning::{BM25_B, BM25_K1, COLUMNS, LEAST_WEIGHT};
-
-/// Returns the weight of a word that occurs in `with` of `all` documents.
-pub(crate) fn weight(all: i64, with: i64) -> f64 {
-    let weight = ((all as f64 - with as f64 + 0.5) / (with as f64 + 0.5)).ln();
-    if weight > 0.0 { weight } else { LEAST_WEIGHT }
-}
+use tiro_store::tuning::{BM25_B, BM25_K1, COLUMNS};
 
 /// Returns the SQL expression that calls the ranking function for a query. If `words` is `None`, it calls FTS5's own
 /// function. Otherwise, `words` has, for each word of the query in order, the number that identifies the word, and the
@@ -153,6 +147,7 @@ unsafe fn score(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tiro_store::decide::words::weight;
 
     /// Returns an index of texts about lanterns and plums.
     fn index() -> Connection {

@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use rusqlite::Connection;
 
 use super::query::{Query, any_form};
-use super::rank;
 use super::search;
 use crate::error::Result;
 use crate::read::conditions::Conditions;
 use tiro_base::memory::Group;
 use tiro_base::scope::Scope;
+use tiro_store::decide::words;
 use tiro_store::tuning::LARGE_STORE;
 use tiro_store::{CandidateQuery, ChunkKey, LexicalCandidate, Vocabulary};
 
@@ -28,7 +28,7 @@ pub(crate) fn lexical_as(
     for (place, term) in terms.iter().enumerate() {
         let text = format!("{{speaker header text context}} : ({})", any_form(term));
         let with = weights.counts[place];
-        let weight = term.factor() * rank::weight(weights.documents, with);
+        let weight = term.factor() * words::weight(weights.documents, with);
         let mut words = Query { text, weights: Some(vec![(0, weight); term.forms().len()]), among: None };
         if terms.len() == 1 {
             words = words.preferring_text(&(with, term.clone()), weights.documents);
