@@ -6,7 +6,7 @@ use tiro_store::decide::words;
 use tiro_store::tuning::{MOST_UNMET, MOST_WORDS, RARE_SHARE, TIERS};
 use tiro_text::words::Term;
 
-/// The maximum number of words of a query. [`rank`] identifies them by numbers below 64.
+/// The maximum number of words of a query. [`super::rank`] identifies them by numbers below 64.
 const MOST_NUMBERED: usize = 64;
 
 /// The number of the first additional form of an identifier. This number is higher than the numbers of words.
