@@ -36,9 +36,11 @@ use tiro_host::config::{Config, DatabaseUrl};
 use tiro_host::engine::Engine;
 use tiro_host::idle::later;
 #[cfg(feature = "team")]
-use tiro_postgres::{Database, PostgresStores};
+use tiro_postgres::{Databases, PostgresStores};
 use tiro_sqlite::SqliteFiles;
 use tiro_store::Stores;
+#[cfg(feature = "team")]
+use tiro_valkey::Valkey;
 
 /// A memory for coding agents: MCP server and command line.
 #[derive(Parser)]
@@ -271,7 +273,15 @@ fn stores(config: &Config) -> Result<Arc<dyn Stores>> {
     match &config.database {
         None => Ok(Arc::new(SqliteFiles::new(config.data_dir.clone()))),
         #[cfg(feature = "team")]
-        Some(DatabaseUrl(url)) => Ok(Arc::new(PostgresStores::new(Database::at(url)?))),
+        Some(DatabaseUrl(url)) => {
+            let databases = Databases::at(url)?;
+            let valkey = config.valkey.as_ref().map(|DatabaseUrl(url)| Valkey::at(url)).transpose()?;
+            let databases = match &valkey {
+                Some(valkey) => databases.with_cache(valkey),
+                None => databases,
+            };
+            Ok(Arc::new(PostgresStores::new(databases)))
+        }
         #[cfg(not(feature = "team"))]
         Some(_) => Err(Error::bad_input("this Tiro was built without PostgreSQL")
             .hint("build it with the feature `team`, or leave `--database` and TIRO_DATABASE out")),

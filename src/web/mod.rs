@@ -4,7 +4,7 @@
 //! - [`connections`]: accepts connections, with limits of time and number; [`tls`] encrypts them
 //! - [`peer`]: whose a connection is
 //! - [`hosts`]: whether a request means this server
-//! - [`bounds`]: how much a caller may ask
+//! - [`bounds`]: how much a caller may ask, of this server; [`rates`]: of all servers
 //! - [`body`]: bodies of a bounded size
 //! - [`metrics`]: counts for monitoring programs, which [`health`] shows
 //!
@@ -18,6 +18,7 @@ pub mod health;
 pub mod hosts;
 pub mod metrics;
 pub mod peer;
+pub mod rates;
 pub mod tls;
 
 /// The routes of a server.

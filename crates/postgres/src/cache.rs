@@ -1,4 +1,4 @@
-//! A cache of answers, shared by processes.
+//! A cache of answers, shared by processes: a table, or Valkey if there is one (`shared_cache.rs`).
 //!
 //! The caller computes the key, which is a hash of the question and of the versions of its sources
 //! ([`PostgresStore::source_state`]). When the sources change, the key changes too, so entries needn't be invalidated.
@@ -39,6 +39,9 @@ impl PostgresStore {
         key: [u8; 32],
         now: Millis,
     ) -> error::Result<Option<String>> {
+        if let Some(shared) = self.shared_answer(scope, key, now).await {
+            return Ok(Some(shared));
+        }
         let found: error::Result<(Option<String>, Millis, i64)> = read!(self, scope, tx => {
             let owner = tx.own_known(scope);
             let now = now.max(last_seen(&tx, owner, now).await?);
@@ -66,6 +69,9 @@ impl PostgresStore {
         ttl_ms: Millis,
         max_bytes: i64,
     ) -> error::Result<()> {
+        if self.share_answer(scope, key, &body, (now, ttl_ms)).await {
+            return Ok(());
+        }
         let is_kept = body.len() as i64 <= max_bytes && ttl_ms > 0;
         let stored = match is_kept {
             true => self.store_answer(scope, &key, &body, (now, ttl_ms), max_bytes).await,

@@ -18,6 +18,7 @@ mod cache;
 mod check;
 mod columns;
 mod database;
+mod databases;
 mod error;
 mod foreign;
 mod forget;
@@ -28,6 +29,7 @@ mod owners;
 mod read;
 mod registry;
 mod search;
+mod shared_cache;
 mod stash;
 mod statements;
 mod store;
@@ -42,10 +44,11 @@ mod write;
 
 use std::sync::Arc;
 
+use database::Database;
 use tiro_base::scope::{ProjectId, Scope};
 use tiro_store::clock::Clock;
 
-pub use database::Database;
+pub use databases::Databases;
 pub use registry::PostgresRegistry;
 pub use stores::PostgresStores;
 
@@ -66,7 +69,7 @@ struct Inner {
 
 impl PostgresStore {
     /// Returns a handle on the store of the project. The store need not exist.
-    pub fn of(database: Database, project: ProjectId) -> PostgresStore {
+    pub(crate) fn of(database: Database, project: ProjectId) -> PostgresStore {
         PostgresStore { inner: Arc::new(Inner { database, project, clock: Clock::default() }) }
     }
 

@@ -1,6 +1,6 @@
-//! The stores of an installation, in a database.
+//! The stores of an installation, in one or several databases.
 //!
-//! A database has no files of its own for stores. Backups of one project are files of SQLite, which the engine for
+//! Databases have no files of its own for stores. Backups of one project are files of SQLite, which the engine for
 //! SQLite reads and checks; the whole database is backed up with the tools of PostgreSQL.
 
 use std::path::Path;
@@ -9,30 +9,31 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use crate::database::Database;
-use crate::{PostgresRegistry, error};
+use crate::{Databases, PostgresRegistry, error};
 use tiro_base::error::{Error, Result};
 use tiro_base::scope::{ProjectId, Scope, TenantId};
 use tiro_sqlite::{SqliteBackup, SqliteFiles, SqliteRegistry};
 use tiro_store::{Backup, Contents, Files, Flavour, ProjectRow, Registry, Stores};
 
-/// The stores of an installation in a database.
+/// The stores of an installation, in one or several databases.
 pub struct PostgresStores {
-    database: Database,
+    databases: Databases,
     /// Reads files of SQLite, such as backups.
     files: SqliteFiles,
 }
 
 impl PostgresStores {
-    /// Returns the stores in `database`. Nothing is connected yet.
-    pub fn new(database: Database) -> PostgresStores {
-        PostgresStores { database, files: SqliteFiles::new(Default::default()) }
+    /// Returns the stores in `databases`. Nothing is connected yet.
+    pub fn new(databases: Databases) -> PostgresStores {
+        PostgresStores { databases, files: SqliteFiles::new(Default::default()) }
     }
 
-    /// Returns the answer of the query `sql`, which is whether something is there; false if there is no table of Tiro.
-    /// Waits for the answer.
-    fn has(&self, sql: &'static str, project: String) -> error::Result<bool> {
-        let database = self.database.clone();
-        self.database.wait_for(async move {
+    /// Returns the answer of the query `sql` in a database, which is whether something is there; false if there is no table
+    /// of Tiro. Waits for the answer.
+    fn has(database: &Database, sql: &'static str, project: String) -> error::Result<bool> {
+        let asked = database.clone();
+        database.wait_for(async move {
+            let database = asked;
             let client = database.connect().await?;
             let owners = format!("\"{}\".owners", database.schema());
             let there = "SELECT to_regclass($1) IS NOT NULL";
@@ -52,18 +53,20 @@ impl Stores for PostgresStores {
     }
 
     fn is_begun(&self) -> bool {
-        self.has("SELECT $1::text IS NOT NULL", String::new()).unwrap_or(true)
+        Self::has(self.databases.first(), "SELECT $1::text IS NOT NULL", String::new()).unwrap_or(true)
     }
 
     fn has_projects(&self) -> bool {
         let sql = "SELECT EXISTS (SELECT FROM owners WHERE project <> $1)";
-        self.has(sql, ProjectId::owner_wide().as_str().to_owned()).unwrap_or(true)
+        let owner_wide = ProjectId::owner_wide();
+        let has = |each: &Database| Self::has(each, sql, owner_wide.as_str().to_owned()).unwrap_or(true);
+        self.databases.all().iter().any(has)
     }
 
     fn registry(&self, owner: &TenantId) -> Result<Arc<dyn Registry>> {
-        let database = self.database.clone();
-        self.database.wait_for(async move { database.connection().await.map(drop) })?;
-        Ok(Arc::new(PostgresRegistry::of(self.database.clone(), owner)))
+        let databases = self.databases.clone();
+        self.databases.first().wait_for(async move { databases.check().await })?;
+        Ok(Arc::new(PostgresRegistry::of(self.databases.clone(), owner)))
     }
 
     fn blank_registry(&self, owner: &TenantId, name: &str) -> Result<Arc<dyn Registry>> {

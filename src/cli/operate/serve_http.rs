@@ -18,6 +18,7 @@ use crate::web::connections::{self, Bound};
 use crate::web::health::{self, Ready};
 use crate::web::hosts::Hosts;
 use crate::web::metrics::Metrics;
+use crate::web::rates::Rates;
 use crate::web::{Routes, peer, tls};
 use tiro_base::error::{Context, Error, Kind, Result, quoted};
 use tiro_host::caller::{Toolsets, WritingCaller};
@@ -120,7 +121,8 @@ pub fn run(
     let metrics = Metrics::default();
     let Listening { bound, tls, counts, hosts, keys, is_local } = listening;
     let address = bound.address();
-    let admission = Admission { hosts, keys, is_open_to_owner: is_local && peer::TELLS_USERS };
+    let rates = Rates::of(engine.config())?;
+    let admission = Admission { hosts, keys, rates, is_open_to_owner: is_local && peer::TELLS_USERS };
     let http = Http::new(&engine, &caller, toolsets, admission, metrics.clone(), workers);
     let ready = ready(&engine);
     let pages = is_local.then(|| {

@@ -10,6 +10,7 @@ use crate::web::body::Unread;
 use crate::web::bounds::{Bounds, Limits, Permit, TooMuch};
 use crate::web::hosts::{Hosts, Wrong};
 use crate::web::peer::{Owner, Peer};
+use crate::web::rates::Rates;
 use tiro_base::error::{Error, Kind};
 use tiro_base::memory::Millis;
 use tiro_host::principals::keys::Keys;
@@ -22,6 +23,7 @@ pub(super) struct Door {
     /// Whether the owner needs no key, as long as there is none.
     is_open_to_owner: bool,
     bounds: Bounds,
+    rates: Rates,
     began: Instant,
 }
 
@@ -41,8 +43,9 @@ pub(super) type Admitted = (Option<Principal>, Permit);
 
 impl Door {
     /// Returns the door of a server. `is_open_to_owner` says whether the owner needs no key while there is none.
-    pub(super) fn new(hosts: Hosts, keys: Keys, is_open_to_owner: bool) -> Door {
-        Door { hosts, keys, is_open_to_owner, bounds: Bounds::new(Limits::default()), began: Instant::now() }
+    pub(super) fn new(hosts: Hosts, keys: Keys, rates: Rates, is_open_to_owner: bool) -> Door {
+        let bounds = Bounds::new(Limits::default());
+        Door { hosts, keys, is_open_to_owner, bounds, rates, began: Instant::now() }
     }
 
     /// Decides whether a request is answered at the time `now`, by its headers alone.
@@ -58,7 +61,7 @@ impl Door {
             Err(denied @ Refusal::Key(_)) => {
                 // Whoever tries keys is slowed down.
                 let caller = format!("address {}", peer.ip());
-                return Err(self.begin(&caller).map_or_else(Refusal::TooMuch, |_| denied));
+                return Err(self.begin(&caller).await.map_or_else(Refusal::TooMuch, |_| denied));
             }
             other => other?,
         };
@@ -66,12 +69,14 @@ impl Door {
             None => "owner".to_owned(),
             Some(principal) => format!("author {}", principal.author.as_str()),
         };
-        let permit = self.begin(&caller).map_err(Refusal::TooMuch)?;
+        let permit = self.begin(&caller).await.map_err(Refusal::TooMuch)?;
         Ok((principal, permit))
     }
 
-    fn begin(&self, caller: &str) -> Result<Permit, TooMuch> {
-        self.bounds.begin(caller, self.began.elapsed())
+    async fn begin(&self, caller: &str) -> Result<Permit, TooMuch> {
+        let permit = self.bounds.begin(caller, self.began.elapsed())?;
+        self.rates.begin(caller).await?;
+        Ok(permit)
     }
 
     /// Returns who sent a request: the principal whose key it has, or `None` for the owner. Everything that finds out who

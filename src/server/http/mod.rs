@@ -38,6 +38,7 @@ use crate::web::body;
 use crate::web::hosts::Hosts;
 use crate::web::metrics::{Counted, Metrics};
 use crate::web::peer::Peer;
+use crate::web::rates::Rates;
 use tiro_host::caller::{Toolsets, WritingCaller};
 use tiro_host::engine::Engine;
 use tiro_host::principals::keys::Keys;
@@ -57,6 +58,8 @@ pub struct Admission {
     pub hosts: Hosts,
     /// The keys of its users.
     pub keys: Keys,
+    /// The rates of its users, where servers share them.
+    pub rates: Rates,
     /// Whether the owner needs no key as long as there is none. Only for a server on the loopback address.
     pub is_open_to_owner: bool,
 }
@@ -73,7 +76,7 @@ impl Http {
     ) -> Arc<Http> {
         super::keep_texts_out_of_panics();
         tiro_embed::give_back_freed();
-        let Admission { hosts, keys, is_open_to_owner } = admission;
+        let Admission { hosts, keys, rates, is_open_to_owner } = admission;
         // The door checks the headers and the length of a request.
         let config = StreamableHttpServerConfig::default()
             .with_legacy_session_mode(false)
@@ -84,7 +87,7 @@ impl Http {
         Arc::new(Http {
             engine: Arc::clone(engine),
             callers: Callers::new(Arc::clone(engine), Arc::clone(caller), toolsets, workers),
-            door: Door::new(hosts, keys, is_open_to_owner),
+            door: Door::new(hosts, keys, rates, is_open_to_owner),
             metrics,
             config,
         })

@@ -42,6 +42,8 @@ pub struct Config {
     pub data_dir: PathBuf,
     /// The database that has the stores in place of files: `TIRO_DATABASE`.
     pub database: Option<DatabaseUrl>,
+    /// The Valkey or Redis in which the servers of a team share cached answers and the rates of callers: `TIRO_VALKEY`.
+    pub valkey: Option<DatabaseUrl>,
     /// The directory of models: `TIRO_MODEL_DIR`, otherwise `models` in the data directory.
     pub model_dir: PathBuf,
     /// The project named by `--project`, `TIRO_PROJECT` or `CLAUDE_PROJECT_DIR`.
@@ -80,7 +82,7 @@ pub struct Config {
     pub log: String,
 }
 
-/// The address of a database. It may have a password, so `Debug` doesn't show it.
+/// The address of a database, or of Valkey. It may have a password, so `Debug` doesn't show it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct DatabaseUrl(pub String);
 
@@ -97,6 +99,7 @@ impl Config {
         Config {
             data_dir: folder.join("data"),
             database: None,
+            valkey: None,
             model_dir: folder.join("models"),
             project: None,
             is_project_named: false,
@@ -191,6 +194,7 @@ impl Config {
             ignored: Ignored::default(),
             model_dir: path("TIRO_MODEL_DIR").unwrap_or_else(|| data_dir.join("models")),
             data_dir,
+            valkey: set("TIRO_VALKEY").and_then(|url| url.into_string().ok()).map(DatabaseUrl),
             database: set("TIRO_DATABASE").and_then(|url| url.into_string().ok()).map(DatabaseUrl),
             project: project
                 .map(Path::to_owned)

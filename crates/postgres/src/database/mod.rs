@@ -11,7 +11,7 @@ pub(crate) mod seen;
 pub(crate) mod sql;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use deadpool_postgres::{Hook, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
@@ -22,6 +22,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use crate::error::{Error, Result};
 use crate::search::counts::Counts;
 use tiro_base::error::{Kind, quoted};
+use tiro_valkey::Valkey;
 
 /// The role that owns the tables, if the user of the database is a superuser.
 const ROLE: &str = "tiro";
@@ -55,6 +56,10 @@ struct Inner {
     owners: Mutex<HashMap<(String, String, String), i64>>,
     /// How many documents contain a stem.
     counts: Counts,
+    /// What the servers share beside the database.
+    shared_cache: OnceLock<Valkey>,
+    /// The id of the database.
+    id: tokio::sync::OnceCell<i64>,
     /// Drives the connections. It is taken when the value is dropped.
     runtime: Option<tokio::runtime::Runtime>,
 }
@@ -127,6 +132,8 @@ impl Database {
             is_ready: tokio::sync::OnceCell::new(),
             owners: Mutex::default(),
             counts: Counts::default(),
+            shared_cache: OnceLock::new(),
+            id: tokio::sync::OnceCell::new(),
             runtime: Some(runtime),
         };
         Ok(Database { inner: Arc::new(inner) })
@@ -193,6 +200,26 @@ impl Database {
     /// Returns the cache of how many documents contain a stem.
     pub(crate) fn counts(&self) -> &Counts {
         &self.inner.counts
+    }
+
+    /// Lets all servers of the database share cached answers in `valkey`.
+    pub(crate) fn share_cache(&self, valkey: Valkey) {
+        // It is set once, when the program starts.
+        let _ = self.inner.shared_cache.set(valkey);
+    }
+
+    /// Returns where the servers share cached answers, if they do.
+    pub(crate) fn shared_cache(&self) -> Option<&Valkey> {
+        self.inner.shared_cache.get()
+    }
+
+    /// Returns the id of the database, which no other database has.
+    pub(crate) async fn id(&self) -> Result<i64> {
+        let read = async || -> Result<i64> {
+            let connection = self.connection().await?;
+            Ok(connection.query_one("SELECT value FROM meta WHERE key = 'id'", &[]).await?.try_get(0)?)
+        };
+        self.inner.id.get_or_try_init(read).await.copied()
     }
 
     /// Closes all connections that no call uses.

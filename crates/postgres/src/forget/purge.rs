@@ -17,6 +17,7 @@ use super::{Act, give_way, retired};
 use crate::PostgresStore;
 use crate::error::Result;
 use crate::owners;
+use crate::shared_cache::drop_shared;
 use crate::transactions::{Transaction, read, write};
 use crate::write::turns;
 use tiro_base::error;
@@ -54,6 +55,8 @@ impl PostgresStore {
         now: Millis,
     ) -> error::Result<Forgotten> {
         let purged = write!(self, scope, tx => { begin(&tx, scope, operation, now).await })?;
+        let parts = write!(self, scope, tx => { owners::of_store(&tx, scope).await })?;
+        drop_shared(self.database(), &parts).await?;
         let finished = self.finish_purges(scope, Millis::MAX).await?;
         Ok(Forgotten { sessions: finished.sessions, ..purged })
     }

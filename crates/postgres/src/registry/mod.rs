@@ -1,4 +1,4 @@
-//! The registry of a tenant: the projects, the directories where they were seen, the ledger of spending, and the
+//! The registry of a tenant, in the first database: the projects, the directories where they were seen, the ledger of spending, and the
 //! installation's secret.
 //!
 //! All rows name the tenant, and row security hides those of other tenants (`migrations/0004_registry.sql`). The
@@ -7,6 +7,7 @@
 mod by_trait;
 mod ledger;
 mod notes;
+mod placed;
 mod sent;
 
 use std::path::PathBuf;
@@ -14,11 +15,10 @@ use std::sync::Arc;
 
 use tokio_postgres::Row;
 
-use crate::PostgresStore;
-use crate::database::Database;
 use crate::database::seen::{NO_OWNER, Seen};
 use crate::error::{Error, Result};
 use crate::transactions::{Durability, PATIENCE, Transaction, read, write};
+use crate::{Databases, PostgresStore};
 use tiro_base::error::{self, Kind, quoted};
 use tiro_base::memory::Millis;
 use tiro_base::scope::{ProjectId, Scope, TenantId};
@@ -29,7 +29,8 @@ use tiro_store::{Flavour, ProjectRow, Store};
 /// promise.
 #[derive(Clone)]
 pub struct PostgresRegistry {
-    database: Database,
+    /// The first has the registry.
+    databases: Databases,
     scope: Scope,
     /// The store of the memories that belong to no project, as a trait object, for callers that don't know the engine.
     memories: Arc<dyn Store>,
@@ -37,10 +38,10 @@ pub struct PostgresRegistry {
 
 impl PostgresRegistry {
     /// Returns the registry of `tenant`. Nothing is connected yet.
-    pub fn of(database: Database, tenant: &TenantId) -> PostgresRegistry {
+    pub fn of(databases: Databases, tenant: &TenantId) -> PostgresRegistry {
         let scope = Scope::own(tenant.clone(), ProjectId::owner_wide());
-        let memories = Arc::new(PostgresStore::of(database.clone(), ProjectId::owner_wide()));
-        PostgresRegistry { database, scope, memories }
+        let memories = Arc::new(PostgresStore::of(databases.first().clone(), ProjectId::owner_wide()));
+        PostgresRegistry { databases, scope, memories }
     }
 
     pub(crate) fn memories(&self) -> &Arc<dyn Store> {
@@ -57,7 +58,7 @@ impl PostgresRegistry {
 
     /// Begins a transaction that sees the tenant's registry as it is now.
     async fn begin_read(&self, _scope: &Scope) -> Result<Transaction> {
-        let connection = self.database.connection().await?;
+        let connection = self.databases.first().connection().await?;
         connection.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
         let transaction = Transaction::begun(connection, nothing_seen());
         transaction.execute(NAME_TENANT, &[&self.tenant()]).await?;
@@ -66,7 +67,7 @@ impl PostgresRegistry {
 
     /// Begins a transaction that writes to the tenant's registry, as soon as no other one does.
     async fn begin_write(&self, _scope: &Scope, _durability: Durability) -> Result<Transaction> {
-        let connection = self.database.connection().await?;
+        let connection = self.databases.first().connection().await?;
         let begin = format!(
             "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = {}",
             PATIENCE.as_millis()
@@ -95,46 +96,6 @@ const PROJECTS: &str = "SELECT p.id, p.name, ARRAY(SELECT l.path FROM places l
     FROM projects p WHERE p.tenant = $1 AND p.created IS NOT NULL";
 
 impl PostgresRegistry {
-    pub(crate) async fn store(&self, id: &ProjectId) -> error::Result<Arc<dyn Store>> {
-        if !self.has_store(id).await? {
-            let client = self.database.connection().await?;
-            client
-                .execute(
-                    "INSERT INTO owners (tenant, project, author) VALUES ($1, $2, '') ON CONFLICT DO NOTHING",
-                    &[&self.tenant(), &id.as_str()],
-                )
-                .await
-                .map_err(Error::from)?;
-        }
-        Ok(self.open(id))
-    }
-
-    pub(crate) async fn existing_store(&self, id: &ProjectId) -> error::Result<Option<Arc<dyn Store>>> {
-        Ok(self.has_store(id).await?.then(|| self.open(id)))
-    }
-
-    fn open(&self, id: &ProjectId) -> Arc<dyn Store> {
-        Arc::new(PostgresStore::of(self.database.clone(), id.clone()))
-    }
-
-    /// Returns whether the project has a store. Errors with [`Kind::NotFound`] if it has none and is not registered.
-    async fn has_store(&self, id: &ProjectId) -> error::Result<bool> {
-        read!(self, &self.scope, tx => {
-            let row = tx
-                .only(
-                    "SELECT EXISTS (SELECT FROM owners WHERE tenant = $1 AND project = $2),
-                         EXISTS (SELECT FROM projects WHERE tenant = $1 AND id = $2 AND created IS NOT NULL)",
-                    &[&self.tenant(), &id.as_str()],
-                )
-                .await?;
-            let (has_store, is_registered): (bool, bool) = (row.try_get(0)?, row.try_get(1)?);
-            match has_store || is_registered {
-                true => Ok(has_store),
-                false => Err(Error::not_found(format!("no project has the id `{}`", id.as_str()))),
-            }
-        })
-    }
-
     pub(crate) fn blank_store(&self, id: &ProjectId, name: &str) -> error::Result<Arc<dyn Store>> {
         Ok(Arc::new(SqliteStore::blank(name, Flavour::Project, id.clone())?))
     }
@@ -166,9 +127,11 @@ impl PostgresRegistry {
 
     pub(crate) async fn strays(&self) -> error::Result<Vec<ProjectRow>> {
         read!(self, &self.scope, tx => {
-            let sql = "SELECT DISTINCT o.project, coalesce(p.name, '') COLLATE \"C\", '{}'::text[]
-                       FROM owners o LEFT JOIN projects p ON p.tenant = o.tenant AND p.id = o.project
-                       WHERE o.tenant = $1 AND o.project <> $2 AND p.created IS NULL ORDER BY 2, 1";
+            let sql = "SELECT o.project, coalesce(p.name, '') COLLATE \"C\", '{}'::text[]
+                       FROM (SELECT project FROM owners WHERE tenant = $1 AND project <> $2
+                             UNION SELECT project FROM placed WHERE tenant = $1) o
+                       LEFT JOIN projects p ON p.tenant = $1 AND p.id = o.project
+                       WHERE p.created IS NULL ORDER BY 2, 1";
             let rows = tx.rows(sql, &[&self.tenant(), &ProjectId::owner_wide().as_str()]).await?;
             Ok(rows.iter().filter_map(project).collect())
         })
@@ -264,7 +227,8 @@ impl PostgresRegistry {
         for sql in [
             "DELETE FROM places WHERE tenant = $1 AND project = $2",
             "DELETE FROM projects p WHERE p.tenant = $1 AND p.id = $2
-                 AND NOT EXISTS (SELECT FROM owners o WHERE o.tenant = p.tenant AND o.project = p.id)",
+                 AND NOT EXISTS (SELECT FROM owners o WHERE o.tenant = p.tenant AND o.project = p.id)
+                 AND NOT EXISTS (SELECT FROM placed o WHERE o.tenant = p.tenant AND o.project = p.id)",
             "UPDATE projects SET created = NULL WHERE tenant = $1 AND id = $2",
         ] {
             tx.execute(sql, &[&self.tenant(), &id.as_str()]).await?;

@@ -213,7 +213,7 @@ mod tests {
     #[tokio::test]
     async fn the_oldest_rows_are_removed_by_number_and_by_bytes() {
         let Some(engine) = Postgres::new() else { return };
-        let registry = PostgresRegistry::of(engine.other(), &TenantId::new("o"));
+        let registry = PostgresRegistry::of(engine.installation(), &TenantId::new("o"));
         for n in 0..10 {
             registry.reserve(planned(&format!("{n:0100}")), n).await.unwrap();
         }

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::{Database, PostgresRegistry, PostgresStore};
+use crate::database::Database;
+use crate::{Databases, PostgresRegistry, PostgresStore};
 use tiro_base::scope::TenantId;
 use tiro_conformance::subject::{Engine, OWNER, project};
 use tiro_sqlite::SqliteStore;
@@ -44,6 +45,21 @@ impl Postgres {
         Database::in_schema(&self.url, &self.schema).unwrap()
     }
 
+    /// Opens the installation whose only database this is, as another process would.
+    pub(crate) fn installation(&self) -> Databases {
+        Databases::of(vec![self.other()])
+    }
+
+    /// Returns the address of the server.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Returns the name of the schema.
+    pub(crate) fn schema(&self) -> &str {
+        &self.schema
+    }
+
     /// Returns a handle on the store of the promises.
     pub(crate) fn store(&self) -> PostgresStore {
         PostgresStore::of(self.other(), project())
@@ -71,7 +87,7 @@ impl Engine for Postgres {
     }
 
     fn registry(&self) -> Arc<dyn Registry> {
-        Arc::new(PostgresRegistry::of(self.other(), &TenantId::new(OWNER)))
+        Arc::new(PostgresRegistry::of(self.installation(), &TenantId::new(OWNER)))
     }
 
     fn folder(&self) -> PathBuf {

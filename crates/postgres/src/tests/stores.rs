@@ -16,7 +16,7 @@ use tiro_store::{
 #[tokio::test]
 async fn an_installation_begins_with_its_registry() {
     let Some(engine) = Postgres::new() else { return };
-    let stores = PostgresStores::new(engine.other());
+    let stores = PostgresStores::new(engine.installation());
     assert!(!stores.is_begun() && !stores.has_projects());
     let owner = TenantId::new(OWNER);
     let registry = stores.registry(&owner).answered();
@@ -34,7 +34,7 @@ async fn an_installation_begins_with_its_registry() {
 #[tokio::test]
 async fn a_database_has_no_files() {
     let Some(engine) = Postgres::new() else { return };
-    let stores = PostgresStores::new(engine.other());
+    let stores = PostgresStores::new(engine.installation());
     let (files, owner, path) = (stores.files(), TenantId::new(OWNER), Path::new("/nowhere/tiro.db"));
     let scope = Scope::own(owner.clone(), tiro_conformance::subject::project());
     let refused = [
@@ -66,7 +66,8 @@ fn planned() -> Planned {
 #[tokio::test]
 async fn a_tenant_sees_nothing_of_the_registry_of_another() {
     let Some(engine) = Postgres::new() else { return };
-    let [ines, ana] = [OWNER, "ana"].map(|owner| PostgresRegistry::of(engine.other(), &TenantId::new(owner)));
+    let [ines, ana] =
+        [OWNER, "ana"].map(|owner| PostgresRegistry::of(engine.installation(), &TenantId::new(owner)));
     let (ines, ana): (&dyn Registry, &dyn Registry) = (&ines, &ana);
     let id = ProjectId::from_random([1; 8]);
     ines.record(&id, "maple", "/a", 1).await.answered();
