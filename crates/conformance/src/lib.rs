@@ -20,6 +20,7 @@ pub mod cache;
 pub mod fixture;
 pub mod forgetting;
 pub mod linking;
+pub mod members;
 pub mod privacy;
 pub mod queue;
 pub mod reading;
@@ -291,6 +292,20 @@ macro_rules! promises {
                 the_secret_of_an_installation_never_changes: MakesSecretsAnew,
                 a_provider_is_not_asked_before_its_date: LosesProjects,
             }
+            members {
+                a_key_is_found_by_its_hash_until_it_is_revoked: RevokesNothing,
+                a_user_has_one_valid_key: AddsSecondKeys,
+                a_replaced_key_lasts_as_long_as_the_one_before: RevokesNothing,
+                the_last_day_of_a_key_is_kept: ForgetsUses,
+                a_team_has_its_members_until_they_leave: KeepsMembers,
+                only_members_of_a_team_have_its_rights: IgnoresTeams,
+                what_any_team_of_a_user_may_the_user_may: AllowsEverything,
+                the_kinds_of_a_project_count_for_all_its_teams: KeepsKinds,
+                a_share_ends_with_its_team_or_its_project: KeepsShares,
+                a_project_without_a_place_is_registered_once: ClaimsAlways,
+                calls_are_listed_newest_first: ReordersResults,
+                a_filter_admits_calls_by_time_user_and_project: IgnoresFilter,
+            }
             restoring {
                 a_backup_is_a_store_of_that_moment: BacksUpNothing,
                 a_backup_holds_nothing_of_another_owner: IgnoresOwner,
@@ -330,6 +345,10 @@ macro_rules! promises {
                 what_is_made_of_a_shared_memory_goes_with_it: IgnoresReader,
                 a_shared_memory_is_forgotten_by_its_author_or_the_tenant: IgnoresReader,
                 a_backup_leaves_out_what_others_keep_private: IgnoresReader,
+                what_is_shared_is_hidden_from_those_who_do_not_see_it: ShowsHidden,
+                who_does_not_see_what_is_shared_changes_nothing_of_it: ShowsHidden,
+                what_is_saved_by_those_who_do_not_see_what_is_shared_is_private: ShowsHidden,
+                some_may_forget_what_others_share: ForgetsOwnOnly,
             }
             threads {
                 a_turn_is_read_as_it_was_recorded: LosesBlocks,

@@ -66,6 +66,7 @@ pub mod clock;
 pub mod decide;
 mod keys;
 mod lifecycle;
+mod members;
 mod registry;
 mod restoring;
 mod stores;
@@ -76,6 +77,7 @@ mod values;
 
 pub use keys::{ChunkKey, QueueKey, SessionKey, SubjectKey, Version};
 pub use lifecycle::{Lifecycle, Placed, Upkeep};
+pub use members::Members;
 pub use registry::Registry;
 pub use restoring::Restore;
 pub use stores::{Backup, Files, Stores};

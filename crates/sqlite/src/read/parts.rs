@@ -64,9 +64,19 @@ const BESIDE: &[(&str, &str)] = &[
     ),
 ];
 
-/// Returns the name of the private part of `author`.
+/// Returns the name of the private part of `author`. In a [`world`] without a shared part, there is no other part.
 fn private_of(tenant: &TenantId, author: &AuthorId) -> String {
-    format!("{}{BETWEEN}{}", tenant.as_str(), author.as_str())
+    match names(tenant.as_str()) {
+        (_, Some(_)) => tenant.as_str().to_owned(),
+        (tenant, None) => format!("{tenant}{BETWEEN}{}", author.as_str()),
+    }
+}
+
+/// Returns the scope with which the statements of a call work. If what the tenant shares is hidden from the reader, the
+/// scope is that of the reader's private part, as if this part were a store of its own: so no statement finds rows of
+/// another part.
+pub(crate) fn world(scope: &Scope) -> Scope {
+    if scope.hides_shared() { within(scope, private(scope)) } else { scope.clone() }
 }
 
 /// Returns the name of the private part of the scope's reader.
@@ -86,8 +96,11 @@ pub(crate) fn names(owner: &str) -> (&str, Option<&str>) {
 }
 
 /// Returns the names of the shared part and of the reader's private part. The scope may also be the scope of one of
-/// these two parts.
+/// these two parts. If the shared part is hidden, returns the name of the private part twice.
 pub(crate) fn both(scope: &Scope) -> [String; 2] {
+    if scope.hides_shared() {
+        return [private(scope), private(scope)];
+    }
     match names(scope.tenant.as_str()) {
         (tenant, Some(_)) => [tenant.to_owned(), scope.tenant.as_str().to_owned()],
         (tenant, None) => [tenant.to_owned(), private(scope)],
@@ -193,7 +206,7 @@ fn has_views(connection: &Connection) -> Result<bool> {
 ///
 /// On a connection with views, returns only the scope itself, which covers both parts.
 pub(crate) fn seen(connection: &Connection, scope: &Scope) -> Result<Vec<Scope>> {
-    if !has_private(connection)? || has_views(connection)? {
+    if scope.hides_shared() || !has_private(connection)? || has_views(connection)? {
         return Ok(vec![scope.clone()]);
     }
     let mine = within(scope, private(scope));
@@ -241,6 +254,7 @@ pub(crate) fn of_session(
 ) -> Result<Scope> {
     let mine = private(scope);
     let is_private = match said {
+        _ if scope.hides_shared() => true,
         Some(visibility) => visibility == Visibility::Private,
         None => in_part(connection, &mine, name)?.is_some(),
     };
@@ -269,7 +283,7 @@ pub(crate) fn of_draft(connection: &Connection, scope: &Scope, draft: &Draft) ->
     let session = draft.session.clone();
     let author = draft.author.as_ref().unwrap_or(&scope.reader);
     let mine = private_of(&scope.tenant, author);
-    if draft.visibility == Some(Visibility::Private) {
+    if scope.hides_shared() || draft.visibility == Some(Visibility::Private) {
         return Ok(Place { part: entered(connection, scope, mine)?, session });
     }
     if !has_private(connection)? {
