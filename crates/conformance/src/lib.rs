@@ -17,10 +17,10 @@
 
 pub mod broken;
 pub mod cache;
+mod each;
 pub mod fixture;
 pub mod forgetting;
 pub mod linking;
-pub mod members;
 pub mod privacy;
 pub mod queue;
 pub mod reading;
@@ -291,8 +291,6 @@ macro_rules! promises {
                 a_copy_knows_its_original: LosesProjects,
                 the_secret_of_an_installation_never_changes: MakesSecretsAnew,
                 a_provider_is_not_asked_before_its_date: LosesProjects,
-            }
-            members {
                 a_key_is_found_by_its_hash_until_it_is_revoked: RevokesNothing,
                 a_user_has_one_valid_key: AddsSecondKeys,
                 a_replaced_key_lasts_as_long_as_the_one_before: RevokesNothing,
@@ -379,80 +377,6 @@ macro_rules! promises {
                 a_thread_is_in_the_scope_of_its_session: IgnoresSession,
             }
         }
-    };
-}
-/// Makes a test of each promise: that it holds for the engine which the function at the given path returns.
-#[macro_export]
-macro_rules! holds {
-    (($new:path) $($subject:ident { $($promise:ident: $fault:ident,)+ })+) => {
-        $(mod $subject {
-            $(#[test]
-            fn $promise() {
-                $crate::run::holds(Box::new($new()), |fixture| Box::pin($crate::$subject::$promise(fixture)));
-            })+
-        })+
-    };
-    ($new:path) => {
-        $crate::promises!(holds $new);
-    };
-}
-
-/// Like [`holds!`], for an engine that may be missing on this machine: the function at the given path returns an
-/// `Option`. Without an engine, the tests do nothing.
-#[macro_export]
-macro_rules! holds_if_there {
-    (($new:path) $($subject:ident { $($promise:ident: $fault:ident,)+ })+) => {
-        $(mod $subject {
-            $(#[test]
-            fn $promise() {
-                if let Some(engine) = $new() {
-                    $crate::run::holds(Box::new(engine), |fixture| Box::pin($crate::$subject::$promise(fixture)));
-                }
-            })+
-        })+
-    };
-    ($new:path) => {
-        $crate::promises!(holds_if_there $new);
-    };
-}
-
-/// Makes a test of each promise: that it is broken by a store of the engine, which the function at the given path
-/// returns, with the promise's fault.
-#[macro_export]
-macro_rules! breaks {
-    (($new:path) $($subject:ident { $($promise:ident: $fault:ident,)+ })+) => {
-        $(mod $subject {
-            $(#[test]
-            fn $promise() {
-                $crate::run::breaks(Box::new($new()), $crate::broken::Fault::$fault, |fixture| {
-                    Box::pin($crate::$subject::$promise(fixture))
-                });
-            })+
-        })+
-    };
-    ($new:path) => {
-        $crate::promises!(breaks $new);
-    };
-}
-
-/// Like [`breaks!`], for an engine that may be missing on this machine: the function at the given path returns an
-/// `Option`. Without an engine, the tests do nothing.
-#[macro_export]
-macro_rules! breaks_if_there {
-    (($new:path) $($subject:ident { $($promise:ident: $fault:ident,)+ })+) => {
-        $(mod $subject {
-            $(#[test]
-            fn $promise() {
-                if let Some(engine) = $new() {
-                    $crate::run::breaks(Box::new(engine), $crate::broken::Fault::$fault, |fixture| {
-                        Box::pin($crate::$subject::$promise(fixture))
-                    });
-                }
-            })+
-        })+
-    };
-    ($new:path) => {
-        $crate::promises!(breaks_if_there $new);
     };
 }
 

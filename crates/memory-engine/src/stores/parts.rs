@@ -75,6 +75,7 @@ impl State {
     fn kept_by_hidden(&self, scope: &Scope, before: &State, mut after: State) -> State {
         let former = self.private.get(&part_of(scope)).cloned().unwrap_or_default();
         let mut kept = self.clone();
+        kept.follow(before, &mut after);
         let mine = after.take_private(scope, before, &former);
         kept.private.remove(&part_of(scope));
         if !mine.is_bare() {

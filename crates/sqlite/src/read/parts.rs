@@ -107,10 +107,12 @@ pub(crate) fn both(scope: &Scope) -> [String; 2] {
     }
 }
 
-/// Returns the SQL condition that `column` names any part, shared or private, of the tenant `?number`.
+/// Returns the SQL condition that `column` names any part, shared or private, of the tenant `?number`. The parameter may
+/// also name one of these parts.
 pub(crate) fn of_tenant(column: &str, number: usize) -> String {
+    let tenant = format!("substr(?{number}, 1, instr(?{number} || char(31), char(31)) - 1)");
     format!(
-        "({column} = ?{number} OR ({column} > ?{number} || char(31) AND {column} < ?{number} || char(32)))"
+        "({column} = {tenant} OR ({column} > {tenant} || char(31) AND {column} < {tenant} || char(32)))"
     )
 }
 
@@ -322,8 +324,8 @@ pub(crate) fn row_of(connection: &Connection, scope: &Scope, id: &str) -> Result
     Ok(None)
 }
 
-/// Returns the rows that are private to others. Such rows are forgotten together with their sources, but not reported
-/// to the reader.
+/// Returns the rows that the reader doesn't see. Such rows are forgotten together with their sources, but not reported to
+/// the reader.
 pub(crate) fn hidden(
     connection: &Connection,
     scope: &Scope,
@@ -337,7 +339,10 @@ pub(crate) fn hidden(
     let mut owner = connection.prepare_cached("SELECT owner FROM memories WHERE seq = ?1")?;
     for row in rows {
         let owner: Option<String> = owner.query_row([row], |row| row.get(0)).optional()?;
-        if owner.is_some_and(|owner| names(&owner).1.is_some() && owner != mine) {
+        let is_hidden = |owner: String| {
+            owner != mine && (scope.hides_shared() || names(&owner).1.is_some())
+        };
+        if owner.is_some_and(is_hidden) {
             hidden.insert(row);
         }
     }

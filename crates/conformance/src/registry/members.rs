@@ -1,6 +1,6 @@
 //! Promises about the users of a server: their keys and teams, what is shared with the teams, and the record of calls.
 
-use super::fixture::{Answered, Fixture};
+use crate::fixture::{Answered, Fixture};
 use tiro_base::error::Kind as ErrorKind;
 use tiro_base::memory::{Kind, Millis};
 use tiro_base::scope::ProjectId;
