@@ -26,15 +26,14 @@ use self::opening::unread;
 use crate::engine::{Engine, Latest, LetGo, Notices};
 use crate::principals::{Access, Rights};
 use crate::project::{self, OpenProject, Placement, SeenProject};
-use tiro_base::error::{Error, Result, quoted};
+use tiro_base::error::Result;
 use tiro_base::memory::Millis;
 use tiro_base::scope::{AuthorId, Forgets, ProjectId, Scope, Shared, TenantId};
 use tiro_capture::clients::Client;
 use tiro_capture::follow::catch_up::Following;
 use tiro_capture::sources::Machine;
 use tiro_capture::spool::running::Process;
-use tiro_git::Repository;
-use tiro_store::{Bookkeeping, Measurement, ReadStore, Savings};
+use tiro_store::{Bookkeeping, Measurement, Savings};
 
 pub use self::client::most_tokens;
 pub use self::later::Task;

@@ -42,15 +42,17 @@ impl Placement {
         }
     }
 
-    /// Returns who sees a session, if nothing is known of it but what a client said of its visibility.
-    pub(super) fn of_session(&self, said: Option<Visibility>) -> Option<Visibility> {
-        match self {
-            Placement::Alone => Some(Visibility::Private),
-            placement => match placement.of_kind(Kind::Message) {
-                Some(Visibility::Private) => said.or(Some(Visibility::Private)),
-                _ => said,
-            },
+    /// Returns who sees a draft of a backup that says `said`: what would not be shared now is private.
+    pub(super) fn of_restored(&self, kind: Kind, said: Option<Visibility>) -> Option<Visibility> {
+        match self.of_kind(kind) {
+            Some(Visibility::Private) => Some(Visibility::Private),
+            _ => said,
         }
+    }
+
+    /// Returns who sees a session of which a client or a backup says `said`.
+    pub(super) fn of_session(&self, said: Option<Visibility>) -> Option<Visibility> {
+        self.of_restored(Kind::Message, said)
     }
 }
 
@@ -92,6 +94,8 @@ mod tests {
             assert_eq!(Placement::Everyone.of(&draft), draft.visibility);
         }
         assert_eq!((by_kind.of_session(None), talks.of_session(None)), (PRIVATE, None));
+        assert_eq!(by_kind.of_restored(Kind::Message, SHARED), PRIVATE);
+        assert_eq!(by_kind.of_restored(Kind::Decision, SHARED), SHARED);
         assert_eq!((Placement::Alone.of_session(SHARED), Placement::Everyone.of_session(None)), (PRIVATE, None));
     }
 }

@@ -61,6 +61,31 @@ impl Placing {
         self.inner.save_reporting(scope, memories, now, on_batch).await
     }
 
+    async fn record_turn(&self, scope: &Scope, name: &ThreadName, mut turn: TurnRecord) -> Result<Recorded> {
+        turn.memories.iter_mut().for_each(|memory| self.place_memory(memory));
+        self.inner.record_turn(scope, name, turn).await
+    }
+
+    async fn restore_sessions(&self, scope: &Scope, mut sessions: Vec<ForeignSession>) -> Result<()> {
+        for session in &mut sessions {
+            session.origin.visibility = self.placement.of_session(session.origin.visibility);
+        }
+        self.inner.restore_sessions(scope, sessions).await
+    }
+
+    async fn restore(
+        &self,
+        scope: &Scope,
+        mut restored: Vec<RestoredMemory>,
+        now: Millis,
+    ) -> Result<Receipt> {
+        for restored in &mut restored {
+            let draft = &mut restored.memory.draft;
+            draft.visibility = self.placement.of_restored(draft.kind, draft.visibility);
+        }
+        self.inner.restore(scope, restored, now).await
+    }
+
     async fn mark(
         &self,
         scope: &Scope,
