@@ -14,6 +14,7 @@ mod print;
 mod programs;
 mod progress;
 mod setup;
+mod team;
 mod terminal;
 
 use std::path::PathBuf;
@@ -28,7 +29,8 @@ use look::{context, find, list, log, search, sessions, show, why};
 use memory::{add, backup, edit, export, forget, mark, stash, summarize};
 use operate::{bench, extract_text, gc, hook, index, open, serve, stats};
 use print::Out;
-use setup::{completions, demo, doctor, import, init, man, model, pause, projects, provider, user};
+use setup::{completions, demo, doctor, import, init, man, model, pause, projects, provider};
+use team::{audit, share, teams, user};
 use tiro_base::error::{self, Context, Kind, Result};
 use tiro_base::times;
 use tiro_host::caller::WritingCaller;
@@ -149,6 +151,12 @@ enum Command {
     Provider(provider::Args),
     /// Make, list and revoke the personal keys of those who use your server over HTTP
     User(user::Args),
+    /// Make, list and change teams, with which projects can be shared
+    Team(teams::Args),
+    /// Share a project with a team, or list what is shared
+    Share(share::Args),
+    /// Show who did what with whose memories over HTTP
+    Audit(audit::Args),
     /// Record an event of a client or of git; their hooks run this command
     #[command(hide = true)]
     Hook(hook::Args),
@@ -327,7 +335,10 @@ async fn perform(
         Command::Doctor => doctor::run(engine, caller, out).await,
         Command::Model(args) => model::run(engine, args, out).await,
         Command::Provider(args) => provider::run(engine, caller, args, out).await,
-        Command::User(args) => user::run(engine, args, out),
+        Command::User(args) => user::run(engine, args, out).await,
+        Command::Team(args) => teams::run(engine, args, out).await,
+        Command::Share(args) => share::run(engine, args, out).await,
+        Command::Audit(args) => audit::run(engine, args, out).await,
         Command::Serve(_)
         | Command::Open(_)
         | Command::Bench(_)

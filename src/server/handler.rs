@@ -1,7 +1,7 @@
 //! Answers requests of all clients, whether or not they send `initialize` first.
 
 use std::borrow::Cow;
-use std::sync::Once;
+use std::sync::{Arc, Once};
 
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
@@ -21,7 +21,9 @@ use super::requests::Requests;
 use super::resources::{self, Address};
 use super::{progress, prompts};
 use tiro_base::error::{Error, Kind, cleaned, quoted};
-use tiro_host::caller::Form;
+use tiro_host::caller::{Form, WritingCaller};
+use tiro_host::engine::Engine;
+use tiro_tools::operate::team::audit;
 use tiro_tools::{Answer, Resources, Tool};
 
 /// The instructions that clients give to their models, in at most 150 tokens: when to search and what to store.
@@ -73,6 +75,8 @@ pub(super) struct Handler {
     listed: Vec<rmcp::model::Tool>,
     resources: Resources,
     form: Form,
+    /// Whose calls are noted in the record of calls, if they are.
+    noting: Option<(Arc<Engine>, Arc<WritingCaller>)>,
     calls: Calls,
     /// Ensures that the client is recorded only once, by the first request that names the client.
     met: Once,
@@ -81,9 +85,9 @@ pub(super) struct Handler {
 impl Handler {
     /// Returns the handler of `offer`. `requests` are the open requests of the transport.
     pub(super) fn new(offer: Offer, requests: Requests) -> Handler {
-        let Offer { tools, resources, form } = offer;
+        let Offer { tools, resources, form, noting } = offer;
         let listed = tools.iter().map(listed).collect();
-        Handler { tools, listed, resources, form, calls: Calls::new(requests), met: Once::new() }
+        Handler { tools, listed, resources, form, noting, calls: Calls::new(requests), met: Once::new() }
     }
 
     /// Returns whether the client also gets answers as data. Revisions of the protocol before 2025-06-18 don't have
@@ -98,6 +102,23 @@ impl Handler {
         let client = context.meta.get("io.modelcontextprotocol/clientInfo");
         if let Some(name) = client.and_then(|client| client.get("name")?.as_str()) {
             self.met.call_once(|| (self.resources.met)(name));
+        }
+    }
+
+    /// Notes a call in the record of calls, if this handler's calls are noted. `fields` returns the part of the answer that
+    /// names memories.
+    async fn note<T: Sync>(
+        &self,
+        verb: &str,
+        outcome: &Outcome<T>,
+        fields: impl FnOnce(&T) -> serde_json::Map<String, Value> + Send,
+    ) {
+        let Some((engine, caller)) = &self.noting else { return };
+        match outcome {
+            Outcome::Done(Ok(answer)) => audit::note_call(engine, caller, verb, Ok(&fields(answer))).await,
+            Outcome::Done(Err(error)) => audit::note_call(engine, caller, verb, Err(name(error.kind()))).await,
+            Outcome::Panicked => audit::note_call(engine, caller, verb, Err("internal")).await,
+            Outcome::Cancelled => audit::note_call(engine, caller, verb, Err("cancelled")).await,
         }
     }
 
@@ -181,7 +202,9 @@ impl ServerHandler for Handler {
         let arguments = request.arguments.map_or(Value::Null, Value::Object);
         let (progress, notifications) = progress::progress(&context);
         let work = self.calls.run(&tool.name, &context, tool.call(arguments, progress));
-        let mut result = match progress::while_telling(notifications, work).await {
+        let outcome = progress::while_telling(notifications, work).await;
+        self.note(&tool.name, &outcome, |answer| answer.fields.clone()).await;
+        let mut result = match outcome {
             Outcome::Done(Ok(answer)) => answered(answer),
             Outcome::Done(Err(error)) => failed(&error),
             Outcome::Panicked => broken(&tool.name),
@@ -229,12 +252,15 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         self.admit(&context)?;
-        let work = match Address::parse(&request.uri) {
-            Some(Address::Session(id)) => (self.resources.session)(id),
-            Some(Address::Memory(id)) => (self.resources.memory)(id),
+        let (work, id) = match Address::parse(&request.uri) {
+            Some(Address::Session(id)) => ((self.resources.session)(id), None),
+            Some(Address::Memory(id)) => ((self.resources.memory)(id.clone()), Some(id)),
             None => return Err(not_found("no such resource", &request.uri)),
         };
-        let text = finished(self.calls.run("resources/read", &context, work).await, Some(&request.uri))?;
+        let outcome = self.calls.run("resources/read", &context, work).await;
+        let named = |_: &String| id.map(|id| ("id".to_owned(), json!(id))).into_iter().collect();
+        self.note("resources/read", &outcome, named).await;
+        let text = finished(outcome, Some(&request.uri))?;
         // If the name of a session contains a secret, the session is found under this name, but the answer doesn't
         // repeat the secret.
         let clean = cleaned(&request.uri);

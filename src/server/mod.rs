@@ -74,7 +74,8 @@ pub async fn serve_stdio(engine: &Arc<Engine>, caller: &Arc<WritingCaller>) -> R
     keep_texts_out_of_panics();
     let table = tiro_tools::offered(engine, caller);
     let (input, output) = rmcp::transport::stdio_pipes();
-    let offer = Offer { tools: table, resources: tiro_tools::resources(engine, caller), form: caller.form() };
+    let resources = tiro_tools::resources(engine, caller);
+    let offer = Offer { tools: table, resources, form: caller.form(), noting: None };
     serve_while(offer, input, output, termination(), is_input_closed).await
 }
 
@@ -86,6 +87,8 @@ pub struct Offer {
     pub resources: Resources,
     /// The forms in which clients get the answers of tools.
     pub form: Form,
+    /// Whose calls are noted in the record of calls, if they are.
+    pub noting: Option<(Arc<Engine>, Arc<WritingCaller>)>,
 }
 
 /// Serves `offer` over any two streams, until `input` ends or the future `stop` completes.

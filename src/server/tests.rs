@@ -95,7 +95,7 @@ impl Client {
     }
 
     fn until(tools: Vec<Tool>, form: Form, stop: impl Future<Output = ()> + Send + 'static) -> Client {
-        let offer = Offer { tools, resources: shelf(), form };
+        let offer = Offer { tools, resources: shelf(), form, noting: None };
         let (near, far) = tokio::io::duplex(1 << 16);
         let (far_input, far_output) = split(far);
         let server = tokio::spawn(serve(offer, far_input, far_output, stop));

@@ -72,6 +72,7 @@ mod set_up_again;
 mod sets_up;
 mod shares;
 mod shares_by_keys;
+mod shares_with_teams;
 mod shows;
 mod spends;
 mod starts;

@@ -18,6 +18,12 @@ fn key(home: &Home, repo: &Repo, args: &[&str]) -> (String, String) {
     (made["key"].as_str().unwrap().to_owned(), made["id"].as_str().unwrap().to_owned())
 }
 
+/// Makes the team `core` with these users.
+fn team(home: &Home, repo: &Repo, users: &[&str]) {
+    home.json(&repo.path, &["team", "create", "core"]);
+    users.iter().for_each(|user| drop(home.json(&repo.path, &["team", "add", "core", user])));
+}
+
 fn ping() -> Value {
     json!({"jsonrpc": "2.0", "id": 1, "method": "ping"})
 }
@@ -51,11 +57,11 @@ fn only_a_valid_key_is_answered() {
     assert_eq!(web.ask("GET", "/", &[], b"").status, 403);
 
     // A key that has expired says so.
-    let file = home.data().join("keys.json");
-    let mut keys: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
-    assert_eq!(keys["keys"][1]["name"], "ben");
-    keys["keys"][1]["expires"] = json!(1);
-    std::fs::write(&file, keys.to_string()).unwrap();
+    let file = home.data().join("owner.db");
+    let registry = rusqlite::Connection::open(&file).unwrap();
+    let changed = registry.execute("UPDATE user_keys SET expires = 1 WHERE name = 'ben'", []).unwrap();
+    assert_eq!(changed, 1);
+    drop(registry);
     web.key = Some(ben);
     let expired = web.post(&ping());
     assert!(expired.status == 401 && expired.body.contains("expired"), "{expired:?}");
@@ -77,8 +83,9 @@ fn only_a_valid_key_is_answered() {
     let secret = web.key.clone().unwrap();
     assert!(home.files_with(&secret[14..]).is_empty(), "no file has the secret of a key");
 
-    // A file that can't be read opens nothing.
-    std::fs::write(&file, "{").unwrap();
+    // A registry that can't be read opens nothing.
+    let registry = rusqlite::Connection::open(&file).unwrap();
+    registry.execute("ALTER TABLE user_keys RENAME TO lost", []).unwrap();
     assert_eq!(web.post(&ping()).status, 500);
 }
 
@@ -179,6 +186,8 @@ fn nobody_sees_what_another_keeps_private() {
     let repo = home.repo("repo");
     home.json(&repo.path, &["add", "Everyone may know the bridge of granite."]);
     let [(ana, _), (ben, _)] = ["ana", "ben"].map(|name| key(&home, &repo, &[name]));
+    team(&home, &repo, &["ana", "ben"]);
+    home.json(&repo.path, &["share", "repo", "--with", "core", "--read"]);
     let mut web = Web::start(&home, &repo.path, &[]);
     let mut of = |key: &str| {
         web.key = Some(key.to_owned());
@@ -230,6 +239,8 @@ fn nothing_of_the_owners_files_reaches_a_key() {
     let repo = home.repo("repo");
     let (ana, _) = key(&home, &repo, &["ana"]);
     home.json(&repo.path, &["add", "The gate is red."]);
+    team(&home, &repo, &["ana"]);
+    home.json(&repo.path, &["share", "repo", "--with", "core", "--write"]);
     repo.commit("gate.txt", "red\n", "Paint the gate on a secret branch");
     let mut web = Web::start(&home, &repo.path, &[]);
     web.key = Some(ana);

@@ -123,6 +123,26 @@ pub enum Sessions {
     Only(Vec<SessionId>),
 }
 
+/// Whether a reader sees what the tenant shares in a project.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Shared {
+    /// Yes.
+    #[default]
+    Seen,
+    /// No: for the reader, the store holds only what the reader keeps private there. What the reader writes is private.
+    Hidden,
+}
+
+/// Which shared memories a reader other than the tenant may forget.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Forgets {
+    /// Those of which the reader is the author.
+    #[default]
+    Own,
+    /// Those of all authors.
+    Everyones,
+}
+
 /// The memories that a call may access.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scope {
@@ -134,13 +154,18 @@ pub struct Scope {
     pub project: ProjectId,
     /// The sessions.
     pub sessions: Sessions,
+    /// Whether the reader sees what the tenant shares. The tenant always does.
+    pub shared: Shared,
+    /// Which shared memories the reader may forget. The tenant may forget all.
+    pub forgets: Forgets,
 }
 
 impl Scope {
     /// Returns the scope of all sessions of `project` on the machine of `user`, who is both the tenant and the reader.
     pub fn own(user: TenantId, project: ProjectId) -> Scope {
         let reader = AuthorId::new(user.as_str());
-        Scope { tenant: user, reader, project, sessions: Sessions::All }
+        let (shared, forgets) = (Shared::default(), Forgets::default());
+        Scope { tenant: user, reader, project, sessions: Sessions::All, shared, forgets }
     }
 
     /// Returns the same scope for another reader of the tenant.
@@ -148,9 +173,25 @@ impl Scope {
         Scope { reader, ..self.clone() }
     }
 
-    /// Returns the scope of the tenant's memories that belong to no project, for the same reader.
+    /// Returns the same scope without what the tenant shares. For the tenant, nothing is hidden.
+    pub fn hidden(&self) -> Scope {
+        Scope { shared: Shared::Hidden, ..self.clone() }
+    }
+
+    /// Returns the scope of the tenant's memories that belong to no project, for the same reader. Only the tenant sees
+    /// those; others see there only what they keep private.
     pub fn owner_wide(&self) -> Scope {
-        Scope { project: ProjectId::owner_wide(), sessions: Sessions::All, ..self.clone() }
+        Scope { project: ProjectId::owner_wide(), sessions: Sessions::All, ..self.hidden() }
+    }
+
+    /// Returns whether the reader doesn't see what the tenant shares.
+    pub fn hides_shared(&self) -> bool {
+        self.shared == Shared::Hidden && !self.is_own()
+    }
+
+    /// Returns whether the reader may forget shared memories of any author.
+    pub fn forgets_all(&self) -> bool {
+        self.is_own() || self.forgets == Forgets::Everyones
     }
 
     /// Returns whether the reader is the tenant, as on one's own machine.

@@ -17,6 +17,7 @@
 
 pub mod broken;
 pub mod cache;
+mod each;
 pub mod fixture;
 pub mod forgetting;
 pub mod linking;
@@ -290,6 +291,18 @@ macro_rules! promises {
                 a_copy_knows_its_original: LosesProjects,
                 the_secret_of_an_installation_never_changes: MakesSecretsAnew,
                 a_provider_is_not_asked_before_its_date: LosesProjects,
+                a_key_is_found_by_its_hash_until_it_is_revoked: RevokesNothing,
+                a_user_has_one_valid_key: AddsSecondKeys,
+                a_replaced_key_lasts_as_long_as_the_one_before: RevokesNothing,
+                the_last_day_of_a_key_is_kept: ForgetsUses,
+                a_team_has_its_members_until_they_leave: KeepsMembers,
+                only_members_of_a_team_have_its_rights: IgnoresTeams,
+                what_any_team_of_a_user_may_the_user_may: AllowsEverything,
+                the_kinds_of_a_project_count_for_all_its_teams: KeepsKinds,
+                a_share_ends_with_its_team_or_its_project: KeepsShares,
+                a_project_without_a_place_is_registered_once: ClaimsAlways,
+                calls_are_listed_newest_first: ReordersResults,
+                a_filter_admits_calls_by_time_user_and_project: IgnoresFilter,
             }
             restoring {
                 a_backup_is_a_store_of_that_moment: BacksUpNothing,
@@ -330,6 +343,10 @@ macro_rules! promises {
                 what_is_made_of_a_shared_memory_goes_with_it: IgnoresReader,
                 a_shared_memory_is_forgotten_by_its_author_or_the_tenant: IgnoresReader,
                 a_backup_leaves_out_what_others_keep_private: IgnoresReader,
+                what_is_shared_is_hidden_from_those_who_do_not_see_it: ShowsHidden,
+                who_does_not_see_what_is_shared_changes_nothing_of_it: ShowsHidden,
+                what_is_saved_by_those_who_do_not_see_what_is_shared_is_private: ShowsHidden,
+                some_may_forget_what_others_share: ForgetsOwnOnly,
             }
             threads {
                 a_turn_is_read_as_it_was_recorded: LosesBlocks,
@@ -360,80 +377,6 @@ macro_rules! promises {
                 a_thread_is_in_the_scope_of_its_session: IgnoresSession,
             }
         }
-    };
-}
-/// Makes a test of each promise: that it holds for the engine which the function at the given path returns.
-#[macro_export]
-macro_rules! holds {
-    (($new:path) $($subject:ident { $($promise:ident: $fault:ident,)+ })+) => {
-        $(mod $subject {
-            $(#[test]
-            fn $promise() {
-                $crate::run::holds(Box::new($new()), |fixture| Box::pin($crate::$subject::$promise(fixture)));
-            })+
-        })+
-    };
-    ($new:path) => {
-        $crate::promises!(holds $new);
-    };
-}
-
-/// Like [`holds!`], for an engine that may be missing on this machine: the function at the given path returns an
-/// `Option`. Without an engine, the tests do nothing.
-#[macro_export]
-macro_rules! holds_if_there {
-    (($new:path) $($subject:ident { $($promise:ident: $fault:ident,)+ })+) => {
-        $(mod $subject {
-            $(#[test]
-            fn $promise() {
-                if let Some(engine) = $new() {
-                    $crate::run::holds(Box::new(engine), |fixture| Box::pin($crate::$subject::$promise(fixture)));
-                }
-            })+
-        })+
-    };
-    ($new:path) => {
-        $crate::promises!(holds_if_there $new);
-    };
-}
-
-/// Makes a test of each promise: that it is broken by a store of the engine, which the function at the given path
-/// returns, with the promise's fault.
-#[macro_export]
-macro_rules! breaks {
-    (($new:path) $($subject:ident { $($promise:ident: $fault:ident,)+ })+) => {
-        $(mod $subject {
-            $(#[test]
-            fn $promise() {
-                $crate::run::breaks(Box::new($new()), $crate::broken::Fault::$fault, |fixture| {
-                    Box::pin($crate::$subject::$promise(fixture))
-                });
-            })+
-        })+
-    };
-    ($new:path) => {
-        $crate::promises!(breaks $new);
-    };
-}
-
-/// Like [`breaks!`], for an engine that may be missing on this machine: the function at the given path returns an
-/// `Option`. Without an engine, the tests do nothing.
-#[macro_export]
-macro_rules! breaks_if_there {
-    (($new:path) $($subject:ident { $($promise:ident: $fault:ident,)+ })+) => {
-        $(mod $subject {
-            $(#[test]
-            fn $promise() {
-                if let Some(engine) = $new() {
-                    $crate::run::breaks(Box::new(engine), $crate::broken::Fault::$fault, |fixture| {
-                        Box::pin($crate::$subject::$promise(fixture))
-                    });
-                }
-            })+
-        })+
-    };
-    ($new:path) => {
-        $crate::promises!(breaks_if_there $new);
     };
 }
 

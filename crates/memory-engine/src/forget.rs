@@ -217,11 +217,11 @@ impl State {
         }
     }
 
-    /// Returns those of the memories that the selection names whose author the reader is. The tenant itself may forget
-    /// what anyone shared with it.
+    /// Returns those of the memories that the selection names that the reader may forget: those whose author the reader
+    /// is, and for some readers also what others share.
     fn select_own(&self, scope: &Scope, selection: &Selection, reach: Reach) -> Vec<MemoryKey> {
         let mut keys = self.select(scope, selection, reach);
-        let is_own = |memory: &Stored| scope.is_own() || memory.author == scope.reader;
+        let is_own = |memory: &Stored| scope.forgets_all() || memory.author == scope.reader;
         keys.retain(|key| self.memories.get(key).is_some_and(is_own));
         keys
     }

@@ -125,6 +125,9 @@ pub(crate) struct Place {
 pub(crate) async fn of_draft(tx: &Transaction, scope: &Scope, draft: &Draft) -> Result<Place> {
     let session = draft.session.clone();
     let author = draft.author.as_ref().unwrap_or(&scope.reader).as_str();
+    if scope.hides_shared() {
+        return Ok(Place { owner: tx.seen.mine, session });
+    }
     if draft.visibility == Some(Visibility::Private) {
         return Ok(Place { owner: tx.private_part(scope, author).await?, session });
     }

@@ -149,7 +149,7 @@ impl PostgresStore {
         let transaction = Transaction { connection: Some(connection), seen };
         transaction
             // A lock that lets others refer to the row, so that leases and caches needn't wait.
-            .execute("SELECT FROM owners WHERE seq = $1 FOR NO KEY UPDATE", &[&transaction.seen.shared])
+            .execute("SELECT FROM owners WHERE seq = $1 FOR NO KEY UPDATE", &[&transaction.seen.turn])
             .await?;
         transaction.see_store().await?;
         Ok(transaction)

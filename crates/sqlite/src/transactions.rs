@@ -65,7 +65,7 @@ impl SqliteStore {
         told: impl FnOnce(P, &dyn Fn(Error) -> Error) -> T + Send + 'static,
     ) -> error::Result<T> {
         self.admit(scope)?;
-        let (store, scope) = (self.clone(), scope.clone());
+        let (store, scope) = (self.clone(), parts::world(scope));
         let turn = self.inner.readers.turn().await;
         blocking(move || {
             let inner = &store.inner;
@@ -93,7 +93,7 @@ impl SqliteStore {
         work: impl FnOnce(&Connection, &Scope) -> Result<T> + Send + 'static,
     ) -> error::Result<T> {
         self.admit(scope)?;
-        let (store, scope, began) = (self.clone(), scope.clone(), Instant::now());
+        let (store, scope, began) = (self.clone(), parts::world(scope), Instant::now());
         blocking(move || {
             let mut writer = Waiting::since(began, lock(&store.inner.writer))?;
             store.inner.write(&mut writer, true, |changes| work(changes, &scope))
@@ -109,7 +109,7 @@ impl SqliteStore {
         work: impl FnOnce(&Connection, &Scope) -> Result<T> + Send + 'static,
     ) -> error::Result<T> {
         self.admit(scope)?;
-        let (store, scope, began) = (self.clone(), scope.clone(), Instant::now());
+        let (store, scope, began) = (self.clone(), parts::world(scope), Instant::now());
         blocking(move || {
             let mut writer = Waiting::since(began, lock(&store.inner.writer))?;
             let mut writer = Unsynced::of(&mut writer)?;

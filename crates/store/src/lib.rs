@@ -1,7 +1,8 @@
 //! The interface of a store of memories, and its promises. Each project has one store, which many processes share.
 //!
 //! A [`Store`] is a handle on the memories of one project; a [`ReadStore`] is a handle that can't change them. A
-//! [`Registry`] has the owner's projects and the ledger of spending, and opens the stores of the projects. [`Stores`]
+//! [`Registry`] has the owner's projects, the users of a server and the ledger of spending, and opens the stores of the
+//! projects. [`Stores`]
 //! are all stores of an installation, kept by one engine; the program chooses the engine when it starts. Callers see
 //! keys ([`ChunkKey`] and others), versions ([`Version`]) and plain values. Decisions that are the same in every
 //! engine, such as who may take a lease, are in [`decide`]. This crate doesn't open or store anything: engines such as
@@ -23,7 +24,9 @@
 //! session is private or shared as a whole, together with its messages. If a reader has a private session with the same
 //! name as a shared one, the name means the private session. A memory whose draft names no visibility is as private as
 //! its session and the memories that it refers to. A shared memory of a private session is stored without its session.
-//! A shared memory can be forgotten by its author and by the tenant. Everything derived from a memory is forgotten
+//! A shared memory can be forgotten by its author, by the tenant, and by readers whose scope says so. If a scope hides the
+//! shared part from its reader, the store holds for the call only what the reader keeps private, and what the call saves
+//! is private. Everything derived from a memory is forgotten
 //! together with it, whoever can see it. Answers, cursors and operations belong to their reader.
 //!
 //! **Visibility.** A call that reads sees the store as it was at one moment. Such a call sees either the whole effect
@@ -66,6 +69,7 @@ pub mod clock;
 pub mod decide;
 mod keys;
 mod lifecycle;
+mod members;
 mod registry;
 mod restoring;
 mod stores;
@@ -76,6 +80,7 @@ mod values;
 
 pub use keys::{ChunkKey, QueueKey, SessionKey, SubjectKey, Version};
 pub use lifecycle::{Lifecycle, Placed, Upkeep};
+pub use members::Members;
 pub use registry::Registry;
 pub use restoring::Restore;
 pub use stores::{Backup, Files, Stores};

@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::{Planned, ProjectRow, Reservation, SentFilter, SentRow, SpendingRow, Spent, Store};
+use crate::{Members, Planned, ProjectRow, Reservation, SentFilter, SentRow, SpendingRow, Spent, Store};
 use tiro_base::error::Result;
 use tiro_base::memory::Millis;
 use tiro_base::scope::{ProjectId, Scope};
 
 /// A handle on an owner's registry: the projects and where they were seen, the ledger of spending, the installation's
-/// secret, and the memories that belong to no project.
+/// secret, the memories that belong to no project, and the [users](Members) of a server.
 ///
 /// [The crate](crate) says what all methods promise.
 #[async_trait]
-pub trait Registry: Send + Sync {
+pub trait Registry: Members {
     /// Returns the store of the memories that belong to the owner and to no project.
     fn memories(&self) -> &Arc<dyn Store>;
 
@@ -101,14 +101,18 @@ pub trait Registry: Send + Sync {
     /// callers get its project.
     async fn claim(&self, id: &ProjectId, name: &str, place: &str, now: Millis) -> Result<ProjectRow>;
 
+    /// Registers a new project without a place, unless a project is called `name`. Returns the registered project of
+    /// this name; of several, the first in the order of [`Registry::all`].
+    async fn register(&self, id: &ProjectId, name: &str, now: Millis) -> Result<ProjectRow>;
+
     /// Removes a place from its project.
     async fn forget_place(&self, place: &str) -> Result<()>;
 
-    /// Gives the places of the project `from` to the project `to`, and removes `from` from the registry. The
-    /// store of `from` stays where it is.
+    /// Gives the places of the project `from` to the project `to`, and removes `from` from the registry. `from` is
+    /// no longer shared. The store of `from` stays where it is.
     async fn absorb(&self, from: &ProjectId, to: &ProjectId) -> Result<()>;
 
-    /// Removes a project and its places from the registry. In the records of requests to providers, also removes the
+    /// Removes a project and its places from the registry. It is no longer shared. In the records of requests to providers, also removes the
     /// names of the project's sessions, memories and files. The project's store stays where it is.
     async fn remove(&self, id: &ProjectId) -> Result<()>;
 

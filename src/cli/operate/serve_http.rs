@@ -23,7 +23,7 @@ use crate::web::{Routes, peer, tls};
 use tiro_base::error::{Context, Error, Kind, Result, quoted};
 use tiro_host::caller::{Toolsets, WritingCaller};
 use tiro_host::engine::Engine;
-use tiro_host::principals::keys::Keys;
+use tiro_host::principals::keys;
 
 /// The arguments of `tiro serve` for HTTP.
 #[derive(clap::Args)]
@@ -54,7 +54,6 @@ struct Listening {
     tls: Option<tls::Acceptor>,
     counts: Option<Bound>,
     hosts: Hosts,
-    keys: Keys,
     /// Whether the server is used only by programs of this machine, and without TLS.
     is_local: bool,
 }
@@ -66,11 +65,15 @@ impl HttpArgs {
     }
 
     /// Checks the arguments and binds the server.
-    fn listen(&self, engine: &Engine) -> Result<Listening> {
+    async fn listen(&self, engine: &Engine) -> Result<Listening> {
         let address = address::read(self.http.as_deref().unwrap_or_default())?;
-        let keys = Keys::of(&engine.config().data_dir);
+        let installation = engine.existing_installation().await?;
+        let has_keys = match &installation {
+            Some(installation) => keys::are_needed(installation.registry.as_ref()).await?,
+            None => false,
+        };
         let protection = Protection {
-            has_keys: keys.are_needed()?,
+            has_keys,
             has_tls: self.tls_cert.is_some(),
             is_behind_proxy: self.behind_proxy,
         };
@@ -99,7 +102,7 @@ impl HttpArgs {
         let is_loopback = address::is_loopback(address) && !self.behind_proxy;
         let hosts = Hosts::new(&names, port, tls.is_some(), is_loopback);
         let is_local = is_loopback && tls.is_none();
-        Ok(Listening { bound, tls, counts, hosts, keys, is_local })
+        Ok(Listening { bound, tls, counts, hosts, is_local })
     }
 }
 
@@ -111,18 +114,18 @@ pub fn run(
     args: &HttpArgs,
     out: Out,
 ) -> Result<ExitCode> {
-    let listening = args.listen(&engine)?;
-    // On stdio, the client starts the server in its project. Here, a person does, and reads the error.
-    caller.directory()?;
     let cannot = || "cannot start the server".to_owned();
     let runtime =
         Builder::new_multi_thread().worker_threads(2).enable_all().build().context(Kind::Io, cannot)?;
+    let listening = runtime.block_on(args.listen(&engine))?;
+    // On stdio, the client starts the server in its project. Here, a person does, and reads the error.
+    caller.directory()?;
     let workers = idle_workers()?;
     let metrics = Metrics::default();
-    let Listening { bound, tls, counts, hosts, keys, is_local } = listening;
+    let Listening { bound, tls, counts, hosts, is_local } = listening;
     let address = bound.address();
     let rates = Rates::of(engine.config())?;
-    let admission = Admission { hosts, keys, rates, is_open_to_owner: is_local && peer::TELLS_USERS };
+    let admission = Admission { hosts, rates, is_open_to_owner: is_local && peer::TELLS_USERS };
     let http = Http::new(&engine, &caller, toolsets, admission, metrics.clone(), workers);
     let ready = ready(&engine);
     let pages = is_local.then(|| {

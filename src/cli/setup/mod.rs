@@ -10,4 +10,3 @@ pub mod model;
 pub mod pause;
 pub mod projects;
 pub mod provider;
-pub mod user;

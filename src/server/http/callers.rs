@@ -5,7 +5,7 @@
 //! tools, and an idle worker.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::runtime::Handle;
@@ -19,7 +19,7 @@ use tiro_base::scope::ProjectId;
 use tiro_host::caller::{Form, Toolsets, WritingCaller, most_tokens};
 use tiro_host::engine::Engine;
 use tiro_host::idle;
-use tiro_host::principals::Principal;
+use tiro_host::principals::{Principal, Rights, rights};
 use tiro_tools::operate::projects;
 
 /// The most tables that are kept. Arbitrary: a table takes some tens of kilobytes, and teams are smaller.
@@ -53,6 +53,8 @@ struct Key {
     project: Option<ProjectId>,
     /// `None` for the owner.
     principal: Option<Principal>,
+    /// What the principal may do in the project; `None` if the project is not shared with the principal.
+    rights: Option<Rights>,
     most_tokens: usize,
 }
 
@@ -85,26 +87,47 @@ impl Callers {
     }
 
     /// Returns what answers `principal`, or the owner, in the project called `project`, or that of the server's
-    /// directory. `client` is the name of the client. Returns `None` if there is no such project.
+    /// directory. `client` is the name of the client. Returns `None` if there is no such project, or if it is not shared
+    /// with the principal. Rights are looked up each time, so that a change by another process counts at once.
     pub(super) async fn handler(
         &self,
         principal: Option<Principal>,
         project: Option<&str>,
         client: &str,
     ) -> Result<Option<Arc<Handler>>> {
+        let (project, rights) = match (project, &principal) {
+            (None, None) => (None, None),
+            (None, Some(principal)) => (None, self.rights(principal).await?),
+            (Some(name), None) => (Some(name.to_owned()), None),
+            (Some(name), Some(principal)) => {
+                let registry = self.engine.installation().await?.registry;
+                let Some(found) = rights::project(registry.as_ref(), principal, name).await? else {
+                    return Ok(None);
+                };
+                (Some(found.project.as_str().to_owned()), Some(found.rights))
+            }
+        };
         let project = match project {
             None => None,
-            Some(name) => match self.find(name).await? {
+            Some(name) => match self.find(&name).await? {
                 None => return Ok(None),
                 Some(found) => found,
             },
         };
         let owner = match &project {
             None => Arc::clone(&self.own),
-            Some((id, directory)) => self.owner(id, directory),
+            Some((id, directory)) => self.owner(id, directory.as_deref()),
         };
-        let key = Key { project: project.map(|(id, _)| id), principal, most_tokens: most_tokens(client) };
+        let project = project.map(|(id, _)| id);
+        let key = Key { project, principal, rights, most_tokens: most_tokens(client) };
         Ok(Some(self.known(key, &owner)))
+    }
+
+    /// Returns the principal's rights in the project of the server's directory.
+    async fn rights(&self, principal: &Principal) -> Result<Option<Rights>> {
+        let own = self.own.project(&self.engine).await?;
+        let registry = self.engine.installation().await?.registry;
+        rights::rights(registry.as_ref(), principal, &own.scope.project).await
     }
 
     /// Returns the callers who may have a project open, the server's own first.
@@ -114,17 +137,17 @@ impl Callers {
         std::iter::once(Arc::clone(&self.own)).chain(others).collect()
     }
 
-    /// Returns the id and the directory of a registered project. The inner `None` stands for the project of the server's
-    /// own directory.
-    async fn find(&self, name: &str) -> Result<Option<Option<(ProjectId, PathBuf)>>> {
+    /// Returns the id of a registered project, and its directory if it has one on this machine. The inner `None` stands
+    /// for the project of the server's own directory.
+    async fn find(&self, name: &str) -> Result<Option<Option<(ProjectId, Option<PathBuf>)>>> {
         let Some((id, directory)) = projects::directory(&self.engine, name).await? else { return Ok(None) };
         let own = self.own.project(&self.engine).await;
         let is_own = own.is_ok_and(|own| own.scope.project == id);
         Ok(Some((!is_own).then_some((id, directory))))
     }
 
-    /// Returns the owner in the directory of another project.
-    fn owner(&self, id: &ProjectId, directory: &std::path::Path) -> Arc<WritingCaller> {
+    /// Returns the owner in another project, which has `directory`, or no directory on this machine.
+    fn owner(&self, id: &ProjectId, directory: Option<&Path>) -> Arc<WritingCaller> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.uses += 1;
         let used = known.uses;
@@ -132,8 +155,11 @@ impl Callers {
             kept.used = used;
             return Arc::clone(&kept.value);
         }
-        let caller = self.own.in_directory(directory, true).with_toolsets(self.toolsets.clone());
-        let caller = Arc::new(caller.with_form(self.form));
+        let caller = match directory {
+            Some(directory) => self.own.in_directory(directory, true),
+            None => self.own.in_registered(id),
+        };
+        let caller = Arc::new(caller.with_toolsets(self.toolsets.clone()).with_form(self.form));
         let worker = Some(self.work(&caller));
         make_room(&mut known.owners);
         known.owners.insert(id.clone(), Kept { value: Arc::clone(&caller), worker, used });
@@ -148,7 +174,8 @@ impl Callers {
             kept.used = used;
             return Arc::clone(&kept.value);
         }
-        let caller = Arc::new(owner.joined_by(key.principal.as_ref(), key.most_tokens));
+        let principal = key.principal.as_ref().map(|principal| (principal, key.rights.as_ref()));
+        let caller = Arc::new(owner.joined_by(principal, key.most_tokens));
         // What a principal saved is for the principal alone, so that the owner's worker can't work on it.
         let worker = key.principal.is_some().then(|| self.work(&caller));
         let handler = Arc::new(Handler::new(self.offer(&caller), Requests::default()));
@@ -161,7 +188,8 @@ impl Callers {
     fn offer(&self, caller: &Arc<WritingCaller>) -> Offer {
         let mut resources = tiro_tools::resources(&self.engine, caller);
         resources.met = Box::new(|_| {});
-        Offer { tools: tiro_tools::offered(&self.engine, caller), resources, form: self.form }
+        let noting = Some((Arc::clone(&self.engine), Arc::clone(caller)));
+        Offer { tools: tiro_tools::offered(&self.engine, caller), resources, form: self.form, noting }
     }
 
     /// Starts the idle worker of a caller.

@@ -1,5 +1,6 @@
 //! Decides who may send a request, and answers the others.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
@@ -13,13 +14,13 @@ use crate::web::peer::{Owner, Peer};
 use crate::web::rates::Rates;
 use tiro_base::error::{Error, Kind};
 use tiro_base::memory::Millis;
-use tiro_host::principals::keys::Keys;
-use tiro_host::principals::{Denied, Principal};
+use tiro_host::engine::Engine;
+use tiro_host::principals::{Denied, Principal, keys};
 
 /// Who may send requests to a server.
 pub(super) struct Door {
+    engine: Arc<Engine>,
     hosts: Hosts,
-    keys: Keys,
     /// Whether the owner needs no key, as long as there is none.
     is_open_to_owner: bool,
     bounds: Bounds,
@@ -43,9 +44,9 @@ pub(super) type Admitted = (Option<Principal>, Permit);
 
 impl Door {
     /// Returns the door of a server. `is_open_to_owner` says whether the owner needs no key while there is none.
-    pub(super) fn new(hosts: Hosts, keys: Keys, rates: Rates, is_open_to_owner: bool) -> Door {
+    pub(super) fn new(engine: Arc<Engine>, hosts: Hosts, rates: Rates, is_open_to_owner: bool) -> Door {
         let bounds = Bounds::new(Limits::default());
-        Door { hosts, keys, is_open_to_owner, bounds, rates, began: Instant::now() }
+        Door { engine, hosts, is_open_to_owner, bounds, rates, began: Instant::now() }
     }
 
     /// Decides whether a request is answered at the time `now`, by its headers alone.
@@ -87,20 +88,36 @@ impl Door {
         headers: &HeaderMap,
         now: Millis,
     ) -> Result<Option<Principal>, Refusal> {
-        let (keys, given, peer) = (self.keys.clone(), bearer(headers), peer.clone());
-        let is_open_to_owner = self.is_open_to_owner;
-        // Reads files, and once a day writes one.
-        let found = tokio::task::spawn_blocking(move || {
-            if given.is_none() && is_open_to_owner && !keys.are_needed()? {
-                let is_user = peer.owner() == Owner::User;
-                return Ok(if is_user { Ok(None) } else { Err(Refusal::OtherUser) });
+        let given = bearer(headers);
+        let installation = self.engine.existing_installation().await.map_err(Refusal::Failed)?;
+        // Without a registry, there are no keys.
+        let Some(installation) = installation else {
+            return match given {
+                None if self.is_open_to_owner => is_user(peer).await.map(|()| None),
+                _ => Err(Refusal::Key(Denied::Unknown)),
+            };
+        };
+        let registry = installation.registry.as_ref();
+        if given.is_none() && self.is_open_to_owner {
+            let are_needed = keys::are_needed(registry).await.map_err(Refusal::Failed)?;
+            if !are_needed {
+                return is_user(peer).await.map(|()| None);
             }
-            let principal = keys.principal(given.as_deref().unwrap_or_default(), now)?;
-            Ok(principal.map(Some).map_err(Refusal::Key))
-        });
-        let found =
-            found.await.unwrap_or_else(|_| Err(Error::new(Kind::Io, "the check of the key panicked")));
-        found.map_err(Refusal::Failed)?
+        }
+        let found = keys::principal(registry, given.as_deref().unwrap_or_default(), now).await;
+        found.map_err(Refusal::Failed)?.map(Some).map_err(Refusal::Key)
+    }
+}
+
+/// Checks that a request comes from the user who started the server.
+async fn is_user(peer: &Peer) -> Result<(), Refusal> {
+    let peer = peer.clone();
+    // Reads files of the system.
+    let is_user = tokio::task::spawn_blocking(move || peer.owner() == Owner::User).await;
+    match is_user {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(Refusal::OtherUser),
+        Err(_) => Err(Refusal::Failed(Error::new(Kind::Io, "the check of the user panicked"))),
     }
 }
 

@@ -41,7 +41,6 @@ use crate::web::peer::Peer;
 use crate::web::rates::Rates;
 use tiro_host::caller::{Toolsets, WritingCaller};
 use tiro_host::engine::Engine;
-use tiro_host::principals::keys::Keys;
 
 /// The MCP server of one owner over HTTP.
 pub struct Http {
@@ -56,8 +55,6 @@ pub struct Http {
 pub struct Admission {
     /// The names of the server.
     pub hosts: Hosts,
-    /// The keys of its users.
-    pub keys: Keys,
     /// The rates of its users, where servers share them.
     pub rates: Rates,
     /// Whether the owner needs no key as long as there is none. Only for a server on the loopback address.
@@ -76,7 +73,7 @@ impl Http {
     ) -> Arc<Http> {
         super::keep_texts_out_of_panics();
         tiro_embed::give_back_freed();
-        let Admission { hosts, keys, rates, is_open_to_owner } = admission;
+        let Admission { hosts, rates, is_open_to_owner } = admission;
         // The door checks the headers and the length of a request.
         let config = StreamableHttpServerConfig::default()
             .with_legacy_session_mode(false)
@@ -87,7 +84,7 @@ impl Http {
         Arc::new(Http {
             engine: Arc::clone(engine),
             callers: Callers::new(Arc::clone(engine), Arc::clone(caller), toolsets, workers),
-            door: Door::new(hosts, keys, rates, is_open_to_owner),
+            door: Door::new(Arc::clone(engine), hosts, rates, is_open_to_owner),
             metrics,
             config,
         })

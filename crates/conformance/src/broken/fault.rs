@@ -40,6 +40,10 @@ faults! {
     IgnoresOwner,
     /// Reads and writes as if there were one reader.
     IgnoresReader,
+    /// Shows what is shared to readers from whom it is hidden.
+    ShowsHidden,
+    /// Lets nobody but its author forget a shared memory.
+    ForgetsOwnOnly,
     /// Treats every scope as a scope of all sessions.
     IgnoresSession,
     /// Accepts scopes of other projects.
@@ -250,4 +254,20 @@ faults! {
     KeepsPlaces,
     /// Returns the project that was first recorded for a place instead of the last one.
     KeepsFirstPlaces,
+    /// Reports keys as revoked, but leaves them valid.
+    RevokesNothing,
+    /// Adds a key for a user who has a valid one.
+    AddsSecondKeys,
+    /// Does not record that a key was used.
+    ForgetsUses,
+    /// Keeps users in teams that they left.
+    KeepsMembers,
+    /// Keeps what is shared with a team that was removed.
+    KeepsShares,
+    /// Keeps the kinds with which a project was first shared.
+    KeepsKinds,
+    /// Lets everybody who sees a project write to it.
+    AllowsEverything,
+    /// Shows shared projects to users of all teams.
+    IgnoresTeams,
 }

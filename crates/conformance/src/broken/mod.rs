@@ -8,6 +8,7 @@ mod derived;
 mod embedded;
 mod fault;
 mod lifecycle;
+mod members;
 mod memories;
 mod records;
 mod registry;
@@ -29,7 +30,7 @@ use super::subject::{Engine, project};
 use tiro_base::error::Result;
 use tiro_base::filter::Filter;
 use tiro_base::memory::{Content, Draft, Level, Memory, MemoryId, MemoryKey, Millis};
-use tiro_base::scope::{AuthorId, Scope, SessionId, Sessions, TenantId};
+use tiro_base::scope::{self, AuthorId, Forgets, Scope, SessionId, Sessions, TenantId};
 use tiro_base::thread::{ContentHash, Thread, ThreadName};
 use tiro_store::methods;
 use tiro_store::{
@@ -117,6 +118,8 @@ impl BrokenStore {
         match self.fault {
             Fault::IgnoresOwner => scope.tenant = TenantId::new("anyone"),
             Fault::IgnoresReader => scope.reader = AuthorId::new("anyone"),
+            Fault::ShowsHidden => scope.shared = scope::Shared::Seen,
+            Fault::ForgetsOwnOnly => scope.forgets = Forgets::Own,
             Fault::IgnoresSession => scope.sessions = Sessions::All,
             Fault::IgnoresProject => scope.project = project(),
             _ => {}

@@ -1,7 +1,9 @@
 //! Promises about what an author keeps private from the others of a tenant.
 
+mod hidden;
 mod reads;
 
+pub use self::hidden::*;
 use self::reads::{Asked, reads};
 use super::fixture::*;
 use super::threads::{hash, record, thread, turn, with_file};
@@ -35,17 +37,17 @@ fn shared(memory: PreparedMemory) -> PreparedMemory {
     seen_by(Visibility::Project, memory)
 }
 
-/// Stores what every kind of read shows: all of it private to the scope's reader, except the commit.
-async fn keep_everything(fixture: &Fixture, commit: MemoryKey) -> Asked {
+/// Stores what every kind of read shows: all of it with the visibility, except the commit.
+async fn keep_everything(fixture: &Fixture, commit: MemoryKey, visibility: Visibility) -> Asked {
     let (store, scope, session) = (&fixture.store, &fixture.scope, name(PRIVATE));
     let origin = Origin {
         title: Some("Jam".into()),
         aliases: vec!["alias".into()],
-        visibility: Some(Visibility::Private),
+        visibility: Some(visibility),
         ..Origin::default()
     };
     store.describe_session(scope, &session, origin).await.answered();
-    let mut said = private(embedded(message(PRIVATE, "quince one"), [1.0, 0.0, 0.0, 0.0]));
+    let mut said = seen_by(visibility, embedded(message(PRIVATE, "quince one"), [1.0, 0.0, 0.0, 0.0]));
     said.draft.topic = Some("jam".into());
     said.draft.source_id = Some("client-7".into());
     said.draft.head_sha = Some(sha('b'));
@@ -57,10 +59,10 @@ async fn keep_everything(fixture: &Fixture, commit: MemoryKey) -> Asked {
         ..Work::default()
     };
     let others = vec![
-        private(tool_call(PRIVATE, "quince two", work, 5)),
-        private(message(PRIVATE, "medlar")),
-        private(message(PRIVATE, "quince gone")),
-        private(note("quince note")),
+        seen_by(visibility, tool_call(PRIVATE, "quince two", work, 5)),
+        seen_by(visibility, message(PRIVATE, "medlar")),
+        seen_by(visibility, message(PRIVATE, "quince gone")),
+        seen_by(visibility, note("quince note")),
     ];
     let ids: Vec<MemoryId> = fixture.save(others).await.outcomes.into_iter().map(|(id, _)| id).collect();
     fixture.put(fact(PRIVATE, "a quince fact", &[&id])).await;
@@ -183,7 +185,7 @@ pub async fn what_is_private_is_read_by_its_author_only(mut fixture: Fixture) {
     let [of_petra, of_jonas] =
         [reads(&fixture, &petra, &before).await, reads(&fixture, &jonas, &before).await];
     fixture.scope = petra.clone();
-    let asked = keep_everything(&fixture, before.commit).await;
+    let asked = keep_everything(&fixture, before.commit, Visibility::Private).await;
     let now = reads(&fixture, &jonas, &asked).await;
     for (name, read) in &now {
         assert_eq!(read, &of_jonas[name], "another reads `{name}` otherwise than before");

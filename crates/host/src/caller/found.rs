@@ -8,7 +8,6 @@ use std::time::SystemTime;
 
 use crate::config::Config;
 use crate::project::{self, WritableProject};
-use tiro_base::scope::AuthorId;
 use tiro_store::Store;
 
 /// An open project, and the state of the disk that must stay the same for the project to remain valid.
@@ -36,11 +35,6 @@ impl FoundProject {
             self.project.store.leave();
         }
         holds
-    }
-
-    /// Returns the project as `author` sees it, who has no files on this machine.
-    pub fn read_by(&self, author: &AuthorId) -> FoundProject {
-        FoundProject { project: Arc::new(self.project.read_by(author)), ..self.clone() }
     }
 }
 

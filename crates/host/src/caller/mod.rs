@@ -11,6 +11,7 @@
 mod client;
 mod found;
 mod later;
+mod opening;
 mod toolset;
 mod writing;
 
@@ -19,20 +20,20 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use self::found::{Around, FoundProject};
+use self::found::FoundProject;
 use self::later::Later;
+use self::opening::unread;
 use crate::engine::{Engine, Latest, LetGo, Notices};
-use crate::principals::Access;
-use crate::project::{self, OpenProject, SeenProject, WritableProject};
-use tiro_base::error::{Error, Result, quoted};
+use crate::principals::{Access, Rights};
+use crate::project::{self, OpenProject, Placement, SeenProject};
+use tiro_base::error::Result;
 use tiro_base::memory::Millis;
-use tiro_base::scope::{AuthorId, ProjectId, Scope, TenantId};
+use tiro_base::scope::{AuthorId, Forgets, ProjectId, Scope, Shared, TenantId};
 use tiro_capture::clients::Client;
 use tiro_capture::follow::catch_up::Following;
 use tiro_capture::sources::Machine;
 use tiro_capture::spool::running::Process;
-use tiro_git::Repository;
-use tiro_store::{Bookkeeping, Measurement, ReadStore, Savings};
+use tiro_store::{Bookkeeping, Measurement, Savings};
 
 pub use self::client::most_tokens;
 pub use self::later::Task;
@@ -63,6 +64,10 @@ struct CallerState {
     author: AuthorId,
     /// What an author with a personal key may do. `None` for the owner, whose files are on this machine.
     access: Option<Access>,
+    /// What the author may do in the project. `None` also if the project is not shared with the author.
+    rights: Option<Rights>,
+    /// The project, if it is opened by its id, because it has no directory on this machine.
+    registered: Option<ProjectId>,
     /// The caller whose open project this caller uses, if it opens none itself.
     origin: Option<Caller>,
     directory: Option<PathBuf>,
@@ -93,6 +98,8 @@ impl CallerState {
             author: AuthorId::new(owner.as_str()),
             owner,
             access: None,
+            rights: None,
+            registered: None,
             origin: None,
             directory,
             is_named,
@@ -150,9 +157,21 @@ impl Caller {
         self.state.access.is_none_or(|own| own >= access)
     }
 
-    /// Returns the scope of all sessions of `project`, as this caller reads it.
+    /// Returns the scope of all sessions of `project`, as this caller reads it. An author with a personal key sees there
+    /// only what the author keeps private.
     pub fn scope_of(&self, project: ProjectId) -> Scope {
-        Scope::own(self.state.owner.clone(), project).read_by(self.state.author.clone())
+        let shared = if self.has_files() { Shared::Seen } else { Shared::Hidden };
+        Scope { shared, ..self.shared_scope_of(project) }
+    }
+
+    /// Returns the scope of all sessions of `project`, which is shared with this caller.
+    pub fn shared_scope_of(&self, project: ProjectId) -> Scope {
+        Scope {
+            reader: self.state.author.clone(),
+            shared: Shared::Seen,
+            forgets: if self.may(Access::Admin) { Forgets::Everyones } else { Forgets::Own },
+            ..Scope::own(self.state.owner.clone(), project)
+        }
     }
 
     /// Returns the state of the caller who has the project open and whose idle worker works for this caller too.
@@ -213,6 +232,7 @@ impl Caller {
                 repository: repository.clone(),
                 scope: self.scope_of(id),
                 is_blank: false,
+                placement: Placement::default(),
                 trouble,
                 original: None,
                 formerly: seen.formerly.clone(),
@@ -242,106 +262,6 @@ impl Caller {
     /// what is new in transcripts and in the repository.
     pub(crate) fn following(&self) -> WritingCaller {
         WritingCaller::of(self)
-    }
-
-    async fn found(&self, engine: &Engine) -> Result<FoundProject> {
-        if let Some(origin) = &self.state.origin {
-            return Ok(self.seen(Box::pin(origin.found(engine)).await?));
-        }
-        if self.state.project.last().is_some() {
-            return self.begin(engine).await;
-        }
-        let directory = self.directory()?;
-        let existing = match engine.existing_installation().await? {
-            // In this case the registry was lost, but the stores of projects still exist.
-            None if engine.stores().has_projects() => Some(engine.begin_installation().await?),
-            existing => existing,
-        };
-        let registry = existing.as_ref().map(|installation| installation.registry.as_ref());
-        let around = Arc::new(Around::of(&directory));
-        let seen = project::look(&directory, engine.config(), self.named(), registry).await?;
-        // A registered project is opened as usual, even if its store was lost. A project for which hooks left
-        // references is opened too, because the references have to be stored.
-        if seen.known.is_some() || !engine.spool_of(&seen.root, seen.repository.as_ref()).is_empty() {
-            return self.begin(engine).await;
-        }
-        let installation = engine.installation().await?;
-        engine.opened().used(&(Arc::clone(&self.state) as Arc<dyn LetGo>));
-        let blank = async || {
-            let id = ProjectId::from_random(engine.random());
-            let name = format!("{}-{}", engine.process(), id.as_str());
-            let store = installation.registry.blank_store(&id, &name)?;
-            let project = OpenProject {
-                redactor: installation.redactor_of(&id),
-                trouble: seen.trouble.as_ref().map(unread),
-                name: seen.name,
-                root: seen.root,
-                repository: seen.repository.map(Arc::new),
-                store: Arc::clone(&store) as Arc<dyn ReadStore>,
-                books: Arc::clone(&store) as Arc<dyn Bookkeeping>,
-                scope: Scope::own(self.state.owner.clone(), id),
-                is_blank: true,
-                original: seen.original,
-                formerly: seen.formerly,
-            };
-            let registered_in = Arc::clone(installation.registry.memories());
-            let project = Arc::new(WritableProject::new(project, store));
-            Ok(FoundProject { project, registered_in, keeps_id: None, around })
-        };
-        self.state.blank_project.get_or_open(|found| found.holds(engine.config(), self.named()), blank).await
-    }
-
-    /// Returns the project of another caller as this caller sees it.
-    fn seen(&self, found: FoundProject) -> FoundProject {
-        if self.has_files() { found } else { found.read_by(&self.state.author) }
-    }
-
-    async fn begin(&self, engine: &Engine) -> Result<FoundProject> {
-        if let Some(origin) = &self.state.origin {
-            return Ok(self.seen(Box::pin(origin.begin(engine)).await?));
-        }
-        engine.opened().used(&(Arc::clone(&self.state) as Arc<dyn LetGo>));
-        let open = async || {
-            let directory = self.directory()?;
-            let around = Arc::new(Around::of(&directory));
-            let installation = engine.begin_installation().await?;
-            let registry = installation.registry.as_ref();
-            let fresh = ProjectId::from_random(engine.random());
-            let found =
-                project::find(&directory, engine.config(), self.named(), registry, fresh, engine.now())
-                    .await?;
-            let store = registry.store(&found.id).await?;
-            let before = self.state.project.last().map(|found| found.project.store.identity());
-            if before.is_some_and(|before| before != store.identity()) {
-                let news = format!(
-                    "The store or the repository of this server was replaced; the server now uses `{}`.",
-                    quoted(store.place())
-                );
-                self.add_notice(news);
-            }
-            self.state.following.forget();
-            let keeps_id = found.repository.as_ref().map(Repository::common_dir);
-            let keeps_id = keeps_id.filter(|place| project::keeps(place, &found.id));
-            let redactor = installation.redactor_of(&found.id);
-            let scope = Scope::own(self.state.owner.clone(), found.id);
-            let project = OpenProject {
-                redactor,
-                is_blank: false,
-                original: None,
-                trouble: found.trouble.as_ref().map(unread),
-                formerly: found.formerly,
-                name: found.name,
-                root: found.root,
-                repository: found.repository.map(Arc::new),
-                store: Arc::clone(&store) as Arc<dyn ReadStore>,
-                books: Arc::clone(&store) as Arc<dyn Bookkeeping>,
-                scope,
-            };
-            let registered_in = Arc::clone(registry.memories());
-            let project = Arc::new(WritableProject::new(project, store));
-            Ok(FoundProject { project, registered_in, keeps_id, around })
-        };
-        self.state.project.get_or_open(|found| found.holds(engine.config(), self.named()), open).await
     }
 
     /// Returns whether this answer should report how many texts are not embedded yet. This is true only for the first
@@ -428,10 +348,4 @@ impl Caller {
     pub fn add_notice(&self, notice: String) {
         self.state.notices.add(notice);
     }
-}
-
-/// Returns the notice that the repository can't be read, with the reason.
-fn unread(error: &Error) -> String {
-    let hint = error.way_out().map_or(String::new(), |hint| format!(" ({hint})"));
-    format!("memory works without git: {error}{hint}")
 }

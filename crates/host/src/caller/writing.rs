@@ -9,10 +9,10 @@ use super::toolset::Toolsets;
 use super::{Caller, CallerState, Form};
 use crate::config::Config;
 use crate::engine::{Engine, PATIENCE_OF_CLOSING};
-use crate::principals::Principal;
+use crate::principals::{Principal, Rights};
 use crate::project::WritableProject;
 use tiro_base::error::Result;
-use tiro_base::scope::TenantId;
+use tiro_base::scope::{ProjectId, TenantId};
 use tiro_store::Savings;
 
 /// A caller whose operations may change the store. Operations that only read take a [`Caller`], which can't return a
@@ -44,13 +44,26 @@ impl WritingCaller {
         WritingCaller::new(self.reading.state.owner.clone(), Some(directory.to_owned()), is_named)
     }
 
-    /// Returns a caller who uses this caller's open project as `principal`, and whose client shows its model at most
-    /// `most_tokens` of an answer. Without `principal`, it is the owner.
-    pub fn joined_by(&self, principal: Option<&Principal>, most_tokens: usize) -> WritingCaller {
+    /// Returns a caller with the same owner and the registered project `id`, which has no directory on this machine.
+    pub fn in_registered(&self, id: &ProjectId) -> WritingCaller {
+        let mut state = CallerState::new(self.reading.state.owner.clone(), None, false);
+        state.registered = Some(id.clone());
+        WritingCaller { reading: Caller { state: Arc::new(state) } }
+    }
+
+    /// Returns a caller who uses this caller's open project as `principal`, with the principal's rights in this project,
+    /// if it is shared with the principal. The client shows its model at most `most_tokens` of an answer. Without
+    /// `principal`, it is the owner.
+    pub fn joined_by(
+        &self,
+        principal: Option<(&Principal, Option<&Rights>)>,
+        most_tokens: usize,
+    ) -> WritingCaller {
         let origin = &self.reading.state;
         let mut state = CallerState::new(origin.owner.clone(), origin.directory.clone(), origin.is_named);
-        if let Some(principal) = principal {
+        if let Some((principal, rights)) = principal {
             (state.author, state.access) = (principal.author.clone(), Some(principal.access));
+            state.rights = rights.cloned();
         }
         state.origin = Some(self.reading.clone());
         state.toolsets = origin.toolsets.clone();

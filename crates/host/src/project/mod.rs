@@ -8,6 +8,8 @@
 
 mod documents;
 mod open;
+mod placement;
+mod placing;
 
 use std::path::{Path, PathBuf};
 
@@ -23,6 +25,7 @@ use tiro_redact::Redactor;
 use tiro_store::{ProjectRow, Registry};
 
 pub use self::open::{OpenProject, SeenProject, WritableProject};
+pub use self::placement::Placement;
 
 /// A registered project.
 pub struct Project {

@@ -4,8 +4,10 @@ use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::placement::Placement;
+use super::placing::Placing;
 use tiro_base::error::Error;
-use tiro_base::scope::{AuthorId, Scope};
+use tiro_base::scope::Scope;
 use tiro_capture::sources::{Machine, Sources};
 use tiro_git::Repository;
 use tiro_recall::store_intake::StoreIntake;
@@ -28,6 +30,8 @@ pub struct OpenProject {
     pub books: Arc<dyn Bookkeeping>,
     /// The scope that covers all sessions of the project.
     pub scope: Scope,
+    /// Who sees what is saved in the project.
+    pub placement: Placement,
     /// Redacts the texts that are stored in the project.
     pub redactor: Redactor,
     /// Whether nothing of the project is stored yet. In this case, the store is empty and ends with the process.
@@ -60,10 +64,11 @@ impl OpenProject {
         }
     }
 
-    /// Returns the project as `author` sees it, who has no files on this machine. The store stays the same.
-    fn read_by(&self, author: &AuthorId) -> OpenProject {
+    /// Returns the project as an author sees it, who has no files on this machine. The store stays the same.
+    fn read_by(&self, scope: Scope, placement: Placement) -> OpenProject {
         OpenProject {
-            scope: self.scope.read_by(author.clone()),
+            scope,
+            placement,
             repository: None,
             trouble: None,
             original: None,
@@ -84,9 +89,18 @@ impl WritableProject {
         WritableProject { project: Arc::new(project), store }
     }
 
-    /// Returns the project as `author` sees it, who has no files on this machine. The store stays the same.
-    pub fn read_by(&self, author: &AuthorId) -> WritableProject {
-        WritableProject::new(self.project.read_by(author), Arc::clone(&self.store))
+    /// Returns the project as an author with this scope sees it, who has no files on this machine. What the author saves
+    /// is shared or private by `placement`.
+    pub fn read_by(&self, scope: Scope, placement: Placement) -> WritableProject {
+        let store = Placing::over(&self.store, placement.clone());
+        WritableProject::new(self.project.read_by(scope, placement), store)
+    }
+
+    /// Returns the same project, where what is saved is shared or private by `placement`.
+    pub fn placing(&self, scope: Scope, placement: Placement) -> WritableProject {
+        let store = Placing::over(&self.store, placement.clone());
+        let project = OpenProject { scope, placement, ..OpenProject::clone(&self.project) };
+        WritableProject::new(project, store)
     }
 
     /// Returns the memory of the project for writing, through the interface for the side with the files.

@@ -92,6 +92,10 @@ impl tiro_store::Registry for MemoryRegistry {
         MemoryRegistry::claim(self, id, name, place, now).await
     }
 
+    async fn register(&self, id: &ProjectId, name: &str, now: Millis) -> Result<ProjectRow> {
+        MemoryRegistry::register(self, id, name, now).await
+    }
+
     async fn forget_place(&self, place: &str) -> Result<()> {
         MemoryRegistry::forget_place(self, place).await
     }

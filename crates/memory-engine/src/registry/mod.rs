@@ -2,6 +2,7 @@
 
 mod by_trait;
 mod ledger;
+mod members;
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -9,6 +10,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use self::ledger::Ledger;
+use self::members::Users;
 use super::{MemoryStore, lock};
 use tiro_base::error::{Error, Kind, Result, quoted};
 use tiro_base::memory::Millis;
@@ -65,6 +67,7 @@ struct State {
     secret: Option<[u8; 32]>,
     retry_after: BTreeMap<String, Millis>,
     ledger: Ledger,
+    users: Users,
 }
 
 impl MemoryRegistry {
@@ -216,6 +219,18 @@ impl MemoryRegistry {
         })
     }
 
+    /// Does as [`Registry::register`](tiro_store::Registry::register).
+    pub(crate) async fn register(&self, id: &ProjectId, name: &str, now: Millis) -> Result<ProjectRow> {
+        // No place has a time here.
+        let _ = now;
+        self.write(|state| {
+            let first = state.projects.iter().find(|(_, known)| *known == name).map(|(id, _)| id.clone());
+            let id = first.unwrap_or_else(|| id.clone());
+            state.projects.entry(id.clone()).or_insert_with(|| name.to_owned());
+            Ok(state.row(&id).expect("it was registered"))
+        })
+    }
+
     /// Does as [`Registry::forget_place`](tiro_store::Registry::forget_place).
     pub(crate) async fn forget_place(&self, place: &str) -> Result<()> {
         self.write(|state| {
@@ -231,6 +246,7 @@ impl MemoryRegistry {
                 project.clone_from(to);
             }
             state.ledger.absorb(from.as_str(), to.as_str());
+            state.users.unshare(from, None);
             state.projects.remove(from);
             Ok(())
         })
@@ -240,6 +256,7 @@ impl MemoryRegistry {
     pub(crate) async fn remove(&self, id: &ProjectId) -> Result<()> {
         self.write(|state| {
             state.places.retain(|_, (project, _)| project != id);
+            state.users.unshare(id, None);
             state.projects.remove(id);
             state.originals.remove(id);
             state.ledger.forget_names(id.as_str(), |_| true);

@@ -27,6 +27,9 @@ impl State {
     /// Returns what the reader of the scope sees, with no other part.
     pub fn seen(&self, scope: &Scope) -> State {
         let mut seen = self.clone();
+        if scope.hides_shared() {
+            seen.hide_shared(&scope.tenant);
+        }
         let mine = seen.private.remove(&part_of(scope)).unwrap_or_default();
         seen.private.clear();
         if !scope.is_own() {
@@ -51,6 +54,38 @@ impl State {
         seen
     }
 
+    /// Removes what the tenant shares. Numbers, from which keys are made, stay.
+    fn hide_shared(&mut self, tenant: &TenantId) {
+        self.memories.retain(|_, memory| memory.owner != *tenant);
+        self.sessions.retain(|_, session| session.owner != *tenant);
+        let State { memories, sessions, .. } = self;
+        self.chunks.retain(|_, chunk| memories.contains_key(&chunk.memory));
+        self.aliases.retain(|(owner, _), _| owner != tenant);
+        self.purged.retain(|(owner, _)| owner != tenant);
+        self.statements.retain(|_, (owner, _)| owner != tenant);
+        self.queue.retain(|_, waiting| sessions.contains_key(&waiting.session));
+        self.attempts.retain(|(session, _)| sessions.contains_key(session));
+        self.threads.retain(|_, thread| sessions.contains_key(&thread.session));
+        self.blobs.retain(|(owner, _), _| owner != tenant);
+        self.graph.remove(tenant);
+    }
+
+    /// Returns the state after a write that made `after` of what a reader saw from whom the shared part is hidden: only
+    /// the reader's part is another.
+    fn kept_by_hidden(&self, scope: &Scope, before: &State, mut after: State) -> State {
+        let former = self.private.get(&part_of(scope)).cloned().unwrap_or_default();
+        let mut kept = self.clone();
+        kept.follow(before, &mut after);
+        let mine = after.take_private(scope, before, &former);
+        kept.private.remove(&part_of(scope));
+        if !mine.is_bare() {
+            kept.private.insert(part_of(scope), mine);
+        }
+        (kept.last, kept.versions, kept.leases) = (after.last, after.versions, after.leases);
+        (kept.counters, kept.measurements) = (after.counters, after.measurements);
+        kept
+    }
+
     /// Adds what another state has; where both have something under one name, that of the other counts.
     fn add_all(&mut self, other: State) {
         self.memories.extend(other.memories);
@@ -72,6 +107,9 @@ impl State {
 
     /// Returns the state after a write that made `after` of what the reader saw `before`.
     pub fn kept(&self, scope: &Scope, before: &State, mut after: State) -> State {
+        if scope.hides_shared() {
+            return self.kept_by_hidden(scope, before, after);
+        }
         let mut parts = self.private.clone();
         let former = parts.remove(&part_of(scope)).unwrap_or_default();
         for part in parts.iter_mut().filter(|((tenant, _), _)| *tenant == scope.tenant) {
@@ -239,6 +277,7 @@ impl State {
     pub fn is_private_session(&self, scope: &Scope, name: &SessionId, said: Option<Visibility>) -> bool {
         let mut known = self.sessions.values();
         match said {
+            _ if scope.hides_shared() => true,
             Some(visibility) => visibility == Visibility::Private,
             None => known
                 .any(|session| session.is_private && session.owner == scope.tenant && session.name == *name),
@@ -254,6 +293,7 @@ impl State {
             self.owned(&scope.tenant).any(|(_, memory)| memory.is_private && memory.id == *id)
         };
         let is_private = match draft.visibility {
+            _ if scope.hides_shared() => true,
             Some(visibility) => visibility == Visibility::Private,
             None => is_in_private || draft.references.iter().any(is_private),
         };

@@ -13,24 +13,27 @@ pub(crate) const NO_OWNER: i64 = 0;
 /// The parts of a store that a reader sees.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
-    /// The part that the tenant shares; [`NO_OWNER`] if nothing was written to the store yet.
+    /// The part that the tenant shares; [`NO_OWNER`] if nothing was written to the store yet. If this part is hidden from
+    /// the reader, it is the reader's private part, which then has everything.
     pub shared: i64,
     /// The reader's private part; [`NO_OWNER`] if there is none.
     pub mine: i64,
+    /// The part by whose row writers of the store take turns: the one that the tenant shares.
+    pub turn: i64,
     /// Both parts, for `owner = ANY ($n)`. Never empty.
     pub parts: Vec<i64>,
 }
 
 impl Seen {
-    fn new(shared: i64, mine: i64) -> Seen {
-        Seen { shared, mine, parts: vec![shared, mine] }
+    fn new(turn: i64, shared: i64, mine: i64) -> Seen {
+        Seen { shared, mine, turn, parts: vec![shared, mine] }
     }
 }
 
 /// Returns the parts that the scope's reader sees.
 pub(crate) async fn seen(database: &Database, client: &Client, scope: &Scope) -> Result<Seen> {
     let (shared, mine) = (part(database, client, scope, "").await?, private(database, client, scope).await?);
-    Ok(Seen::new(shared, mine))
+    Ok(Seen::new(shared, if scope.hides_shared() { mine } else { shared }, mine))
 }
 
 async fn private(database: &Database, client: &Client, scope: &Scope) -> Result<i64> {
@@ -56,14 +59,18 @@ async fn part(database: &Database, client: &Client, scope: &Scope, author: &str)
 }
 
 impl PostgresStore {
-    /// Like [`seen`], but makes the shared part if there is none, so that it can be locked.
+    /// Like [`seen`], but makes the shared part if there is none, so that it can be locked. Also makes the private part of
+    /// a reader from whom the shared part is hidden.
     pub(crate) async fn seen_for_writing(&self, client: &Client, scope: &Scope) -> Result<Seen> {
         let database = self.database();
         let seen = seen(database, client, scope).await?;
-        if seen.shared != NO_OWNER {
+        if seen.turn != NO_OWNER && seen.shared != NO_OWNER {
             return Ok(seen);
         }
         make(client, scope, "").await?;
+        if scope.hides_shared() {
+            make(client, scope, scope.reader.as_str()).await?;
+        }
         self::seen(database, client, scope).await
     }
 }

@@ -159,15 +159,15 @@ pub(super) async fn select(
     select_by(tx, scope, selection, reach, None).await
 }
 
-/// Returns the memories that the selection names and whose author is the reader. If the reader is the tenant, shared
-/// memories of other authors are returned too.
+/// Returns the memories that the selection names and that the reader may forget: those whose author is the reader, and
+/// for some readers also shared memories of other authors.
 pub(super) async fn select_own(
     tx: &Transaction,
     scope: &Scope,
     selection: &Selection,
     reach: Reach,
 ) -> Result<Vec<SelectedRow>> {
-    let author = (!scope.is_own()).then(|| scope.reader.as_str().to_owned());
+    let author = (!scope.forgets_all()).then(|| scope.reader.as_str().to_owned());
     select_by(tx, scope, selection, reach, author).await
 }
 

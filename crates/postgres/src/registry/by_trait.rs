@@ -92,6 +92,10 @@ impl tiro_store::Registry for PostgresRegistry {
         PostgresRegistry::claim(self, id, name, place, now).await
     }
 
+    async fn register(&self, id: &ProjectId, name: &str, now: Millis) -> Result<ProjectRow> {
+        PostgresRegistry::register_named(self, id, name, now).await
+    }
+
     async fn forget_place(&self, place: &str) -> Result<()> {
         PostgresRegistry::forget_place(self, place).await
     }

@@ -4,8 +4,10 @@
 //! All rows name the tenant, and row security hides those of other tenants (`migrations/0004_registry.sql`). The
 //! transactions that write to a tenant's registry take turns, so limits hold for all callers together.
 
+mod audit;
 mod by_trait;
 mod ledger;
+mod members;
 mod notes;
 mod placed;
 mod sent;
@@ -87,7 +89,7 @@ const NAME_TENANT: &str = "SELECT set_config('tiro.tenant', $1, true)";
 
 /// Returns the parts of a store that a transaction of a registry sees: none.
 fn nothing_seen() -> Seen {
-    Seen { shared: NO_OWNER, mine: NO_OWNER, parts: vec![NO_OWNER] }
+    Seen { shared: NO_OWNER, mine: NO_OWNER, turn: NO_OWNER, parts: vec![NO_OWNER] }
 }
 
 /// Selects the registered projects `p` of the tenant `$1`, each with its places.
@@ -171,6 +173,23 @@ impl PostgresRegistry {
         })
     }
 
+    /// Does as [`Registry::register`](tiro_store::Registry::register).
+    pub(crate) async fn register_named(
+        &self,
+        id: &ProjectId,
+        name: &str,
+        now: Millis,
+    ) -> error::Result<ProjectRow> {
+        write!(self, &self.scope, tx => {
+            let called = format!("{PROJECTS} AND p.name = $2 ORDER BY p.id LIMIT 1");
+            if let Some(first) = tx.row(&called, &[&self.tenant(), &name]).await?.as_ref().and_then(project) {
+                return Ok(first);
+            }
+            self.register(&tx, id, name, now).await?;
+            Ok(ProjectRow { id: id.clone(), name: name.to_owned(), file: PathBuf::new(), places: Vec::new() })
+        })
+    }
+
     /// Registers a project, unless it is registered. Returns whether it is new.
     async fn register(&self, tx: &Transaction, id: &ProjectId, name: &str, now: Millis) -> Result<bool> {
         let added = tx
@@ -226,6 +245,7 @@ impl PostgresRegistry {
     async fn unregister(&self, tx: &Transaction, id: &ProjectId) -> Result<()> {
         for sql in [
             "DELETE FROM places WHERE tenant = $1 AND project = $2",
+            "DELETE FROM shares WHERE tenant = $1 AND project = $2",
             "DELETE FROM projects p WHERE p.tenant = $1 AND p.id = $2
                  AND NOT EXISTS (SELECT FROM owners o WHERE o.tenant = p.tenant AND o.project = p.id)
                  AND NOT EXISTS (SELECT FROM placed o WHERE o.tenant = p.tenant AND o.project = p.id)",

@@ -93,6 +93,11 @@ const LEDGER: Migration = Migration {
 };
 const SENT: Migration =
     Migration { sql: include_str!("../../migrations/registry_0003_sent.sql"), min_reader: 2, min_writer: 2 };
+const MEMBERS: Migration = Migration {
+    sql: include_str!("../../migrations/registry_0004_members.sql"),
+    min_reader: 2,
+    min_writer: 2,
+};
 
 fn migrations(flavour: Flavour) -> &'static [Migration] {
     match flavour {
@@ -135,6 +140,7 @@ fn migrations(flavour: Flavour) -> &'static [Migration] {
             OWNER_AUTHORS,
             OWNER_CORRECTIONS,
             OWNER_COUNTS,
+            MEMBERS,
         ],
     }
 }

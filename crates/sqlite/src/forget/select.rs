@@ -128,15 +128,15 @@ pub(super) fn select(
     select_where(connection, scope, selection, reach, "true")
 }
 
-/// Returns the memories that the selection names and whose author is the reader. If the reader is the tenant, shared
-/// memories of other authors are returned too.
+/// Returns the memories that the selection names and that the reader may forget: those whose author is the reader, and
+/// for some readers also shared memories of other authors.
 pub(super) fn select_own(
     connection: &Connection,
     scope: &Scope,
     selection: &Selection,
     reach: Reach,
 ) -> Result<Vec<SelectedRow>> {
-    if scope.is_own() {
+    if scope.forgets_all() {
         return select(connection, scope, selection, reach);
     }
     let reader = scope.reader.as_str().replace('\'', "''");

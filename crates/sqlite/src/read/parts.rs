@@ -64,9 +64,19 @@ const BESIDE: &[(&str, &str)] = &[
     ),
 ];
 
-/// Returns the name of the private part of `author`.
+/// Returns the name of the private part of `author`. In a [`world`] without a shared part, there is no other part.
 fn private_of(tenant: &TenantId, author: &AuthorId) -> String {
-    format!("{}{BETWEEN}{}", tenant.as_str(), author.as_str())
+    match names(tenant.as_str()) {
+        (_, Some(_)) => tenant.as_str().to_owned(),
+        (tenant, None) => format!("{tenant}{BETWEEN}{}", author.as_str()),
+    }
+}
+
+/// Returns the scope with which the statements of a call work. If what the tenant shares is hidden from the reader, the
+/// scope is that of the reader's private part, as if this part were a store of its own: so no statement finds rows of
+/// another part.
+pub(crate) fn world(scope: &Scope) -> Scope {
+    if scope.hides_shared() { within(scope, private(scope)) } else { scope.clone() }
 }
 
 /// Returns the name of the private part of the scope's reader.
@@ -86,18 +96,23 @@ pub(crate) fn names(owner: &str) -> (&str, Option<&str>) {
 }
 
 /// Returns the names of the shared part and of the reader's private part. The scope may also be the scope of one of
-/// these two parts.
+/// these two parts. If the shared part is hidden, returns the name of the private part twice.
 pub(crate) fn both(scope: &Scope) -> [String; 2] {
+    if scope.hides_shared() {
+        return [private(scope), private(scope)];
+    }
     match names(scope.tenant.as_str()) {
         (tenant, Some(_)) => [tenant.to_owned(), scope.tenant.as_str().to_owned()],
         (tenant, None) => [tenant.to_owned(), private(scope)],
     }
 }
 
-/// Returns the SQL condition that `column` names any part, shared or private, of the tenant `?number`.
+/// Returns the SQL condition that `column` names any part, shared or private, of the tenant `?number`. The parameter may
+/// also name one of these parts.
 pub(crate) fn of_tenant(column: &str, number: usize) -> String {
+    let tenant = format!("substr(?{number}, 1, instr(?{number} || char(31), char(31)) - 1)");
     format!(
-        "({column} = ?{number} OR ({column} > ?{number} || char(31) AND {column} < ?{number} || char(32)))"
+        "({column} = {tenant} OR ({column} > {tenant} || char(31) AND {column} < {tenant} || char(32)))"
     )
 }
 
@@ -193,7 +208,7 @@ fn has_views(connection: &Connection) -> Result<bool> {
 ///
 /// On a connection with views, returns only the scope itself, which covers both parts.
 pub(crate) fn seen(connection: &Connection, scope: &Scope) -> Result<Vec<Scope>> {
-    if !has_private(connection)? || has_views(connection)? {
+    if scope.hides_shared() || !has_private(connection)? || has_views(connection)? {
         return Ok(vec![scope.clone()]);
     }
     let mine = within(scope, private(scope));
@@ -241,6 +256,7 @@ pub(crate) fn of_session(
 ) -> Result<Scope> {
     let mine = private(scope);
     let is_private = match said {
+        _ if scope.hides_shared() => true,
         Some(visibility) => visibility == Visibility::Private,
         None => in_part(connection, &mine, name)?.is_some(),
     };
@@ -269,7 +285,7 @@ pub(crate) fn of_draft(connection: &Connection, scope: &Scope, draft: &Draft) ->
     let session = draft.session.clone();
     let author = draft.author.as_ref().unwrap_or(&scope.reader);
     let mine = private_of(&scope.tenant, author);
-    if draft.visibility == Some(Visibility::Private) {
+    if scope.hides_shared() || draft.visibility == Some(Visibility::Private) {
         return Ok(Place { part: entered(connection, scope, mine)?, session });
     }
     if !has_private(connection)? {
@@ -308,8 +324,8 @@ pub(crate) fn row_of(connection: &Connection, scope: &Scope, id: &str) -> Result
     Ok(None)
 }
 
-/// Returns the rows that are private to others. Such rows are forgotten together with their sources, but not reported
-/// to the reader.
+/// Returns the rows that the reader doesn't see. Such rows are forgotten together with their sources, but not reported to
+/// the reader.
 pub(crate) fn hidden(
     connection: &Connection,
     scope: &Scope,
@@ -323,7 +339,10 @@ pub(crate) fn hidden(
     let mut owner = connection.prepare_cached("SELECT owner FROM memories WHERE seq = ?1")?;
     for row in rows {
         let owner: Option<String> = owner.query_row([row], |row| row.get(0)).optional()?;
-        if owner.is_some_and(|owner| names(&owner).1.is_some() && owner != mine) {
+        let is_hidden = |owner: String| {
+            owner != mine && (scope.hides_shared() || names(&owner).1.is_some())
+        };
+        if owner.is_some_and(is_hidden) {
             hidden.insert(row);
         }
     }

@@ -92,6 +92,10 @@ impl tiro_store::Registry for SqliteRegistry {
         SqliteRegistry::claim(self, id, name, place, now).await
     }
 
+    async fn register(&self, id: &ProjectId, name: &str, now: Millis) -> Result<ProjectRow> {
+        SqliteRegistry::register(self, id, name, now).await
+    }
+
     async fn forget_place(&self, place: &str) -> Result<()> {
         SqliteRegistry::forget_place(self, place).await
     }

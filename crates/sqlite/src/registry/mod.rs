@@ -3,9 +3,12 @@
 //!
 //! Each owner has an `owner.db`, so its tables of projects and spending have no column for the owner.
 
+mod audit;
 mod by_trait;
 pub(crate) mod folder;
 pub(super) mod ledger;
+mod members;
+mod places;
 mod sent;
 
 use std::path::{Path, PathBuf};
@@ -285,73 +288,6 @@ impl SqliteRegistry {
         }
     }
 
-    pub(crate) async fn record(
-        &self,
-        id: &ProjectId,
-        name: &str,
-        place: &str,
-        now: Millis,
-    ) -> error::Result<()> {
-        let folder = self.new_folder(id, name);
-        let (id, name, place) = (id.as_str().to_owned(), name.to_owned(), place.to_owned());
-        self.store
-            .write(&self.scope, move |connection, _| {
-                connection.execute(
-                    "INSERT OR IGNORE INTO projects (id, name, folder, created) VALUES (?1, ?2, ?3, ?4)",
-                    (&id, name, folder, now),
-                )?;
-                connection.execute(
-                    "INSERT INTO places (path, project, seen) VALUES (?1, ?2, ?3)
-                     ON CONFLICT (path) DO UPDATE SET project = ?2, seen = ?3",
-                    (place, &id, now),
-                )?;
-                Ok(())
-            })
-            .await
-    }
-
-    pub(crate) async fn claim(
-        &self,
-        id: &ProjectId,
-        name: &str,
-        place: &str,
-        now: Millis,
-    ) -> error::Result<ProjectRow> {
-        let (folder, projects) = (self.new_folder(id, name), self.projects());
-        let new = ProjectRow {
-            id: id.clone(),
-            name: name.into(),
-            file: self.file(&folder),
-            places: vec![place.into()],
-        };
-        let place = place.to_owned();
-        self.store
-            .write(&self.scope, move |connection, _| {
-                let first = connection
-                    .query_row(
-                        "SELECT p.id, p.name, p.folder, l.path FROM places l JOIN projects p ON p.id = l.project
-                         WHERE l.path = ?1",
-                        [&place],
-                        |row| project(row, &projects),
-                    )
-                    .optional()?
-                    .flatten();
-                if let Some(first) = first {
-                    return Ok(first);
-                }
-                connection.execute(
-                    "INSERT INTO projects (id, name, folder, created) VALUES (?1, ?2, ?3, ?4)",
-                    (new.id.as_str(), &new.name, folder, now),
-                )?;
-                connection.execute(
-                    "INSERT OR REPLACE INTO places (path, project, seen) VALUES (?1, ?2, ?3)",
-                    (&place, new.id.as_str(), now),
-                )?;
-                Ok(new)
-            })
-            .await
-    }
-
     pub(crate) async fn set_folder(&self, id: &ProjectId, folder: &str) -> error::Result<()> {
         let (id, folder) = (id.as_str().to_owned(), folder.to_owned());
         self.store
@@ -360,47 +296,6 @@ impl SqliteRegistry {
                 Ok(())
             })
             .await
-    }
-
-    pub(crate) async fn forget_place(&self, place: &str) -> error::Result<()> {
-        let place = place.to_owned();
-        self.store
-            .write(&self.scope, move |connection, _| {
-                connection.execute("DELETE FROM places WHERE path = ?1", [place])?;
-                Ok(())
-            })
-            .await
-    }
-
-    pub(crate) async fn absorb(&self, from: &ProjectId, to: &ProjectId) -> error::Result<()> {
-        let (from, to) = (from.as_str().to_owned(), to.as_str().to_owned());
-        self.store
-            .write(&self.scope, move |connection, _| {
-                connection.execute("UPDATE places SET project = ?2 WHERE project = ?1", (&from, &to))?;
-                connection.execute("UPDATE sent SET project = ?2 WHERE project = ?1", (&from, &to))?;
-                connection.execute("DELETE FROM projects WHERE id = ?1", [&from])?;
-                Ok(())
-            })
-            .await
-    }
-}
-
-impl SqliteRegistry {
-    pub(crate) async fn remove(&self, id: &ProjectId) -> error::Result<()> {
-        let (key, id) = (copy_key(id), id.as_str().to_owned());
-        let forgotten = self
-            .store
-            .write(&self.scope, move |connection, _| {
-                connection.execute("DELETE FROM places WHERE project = ?1", [&id])?;
-                connection.execute("DELETE FROM projects WHERE id = ?1", [&id])?;
-                connection.execute("DELETE FROM meta WHERE key = ?1", [key])?;
-                sent::forget_project(connection, &id)
-            })
-            .await?;
-        match forgotten {
-            0 => Ok(()),
-            _ => self.store.clean_files().await,
-        }
     }
 }
 

@@ -86,7 +86,9 @@ impl VectorCache {
         limit: usize,
     ) -> Vec<DenseCandidate> {
         let mine = TenantId::new(parts::private(scope));
-        let indexes = [&scope.tenant, &mine].into_iter().filter_map(|owner| self.indexes.get(owner));
+        let other = (mine != scope.tenant).then_some(&mine);
+        let owners = std::iter::once(&scope.tenant).chain(other);
+        let indexes = owners.filter_map(|owner| self.indexes.get(owner));
         let is_admitted = |entry: &VectorRow| match admitted {
             Admitted::All => true,
             Admitted::Sessions(sessions) => sessions.binary_search(&entry.session).is_ok(),

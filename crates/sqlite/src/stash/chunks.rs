@@ -16,7 +16,7 @@ use tiro_base::scope::Scope;
 #[derive(Default)]
 pub(crate) struct StashedChunks {
     version: i64,
-    by_reader: HashMap<String, Arc<[i64]>>,
+    by_reader: HashMap<[String; 2], Arc<[i64]>>,
 }
 
 impl StashedChunks {
@@ -30,7 +30,7 @@ impl StashedChunks {
         if version != self.version {
             *self = StashedChunks { version, ..StashedChunks::default() };
         }
-        if let Some(chunks) = self.by_reader.get(&parts::private(scope)) {
+        if let Some(chunks) = self.by_reader.get(&parts::both(scope)) {
             return Ok(chunks.clone());
         }
         let mut statement = connection.prepare_cached(
@@ -38,7 +38,7 @@ impl StashedChunks {
         )?;
         let rows = statement.query_map([scope.tenant.as_str()], |row| row.get(0))?;
         let chunks: Arc<[i64]> = rows.collect::<Result<Vec<_>, _>>()?.into();
-        self.by_reader.insert(parts::private(scope), chunks.clone());
+        self.by_reader.insert(parts::both(scope), chunks.clone());
         Ok(chunks)
     }
 }

@@ -207,8 +207,8 @@ pub fn head(project: &OpenProject) -> (Option<String>, Option<String>) {
     head.map_or((None, None), |head| (head.branch, head.commit.map(|sha| sha.to_string())))
 }
 
-/// Returns who sees what the scope's reader stores: on one's own machine the default, which is everyone of the tenant.
-/// What an author with a personal key stores is private.
+/// Returns who sees what the scope's reader stores for all projects: on one's own machine the default, which is everyone
+/// of the tenant. What an author with a personal key stores there is private.
 pub fn visibility(scope: &Scope) -> Option<Visibility> {
     (!scope.is_own()).then_some(Visibility::Private)
 }

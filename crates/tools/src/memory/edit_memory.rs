@@ -9,6 +9,7 @@ use tiro_base::memory::{Kind, Memory, MemoryId, Provenance};
 use tiro_base::scope::Scope;
 use tiro_host::caller::{Caller, WritingCaller};
 use tiro_host::engine::Engine;
+use tiro_host::project::Placement;
 use tiro_host::summaries::levels;
 use tiro_store::Store;
 
@@ -106,7 +107,9 @@ pub async fn run(engine: &Engine, caller: &WritingCaller, edited: Edited, text: 
         topic: memory.topic.clone(),
         source: memory.path.clone(),
     };
-    let mut stored = store_memory::store(engine, caller, args, Provenance::UserSaid).await?;
+    // In a project that is shared with nobody, the new text is placed as any other.
+    let visibility = (project.placement != Placement::Everyone).then_some(memory.visibility);
+    let mut stored = store_memory::store_for(engine, caller, args, Provenance::UserSaid, visibility).await?;
     let new = MemoryId::read("id", &stored.id)?;
     if store.memory(scope, &new).await?.is_none() {
         return Err(Error::bad_input(

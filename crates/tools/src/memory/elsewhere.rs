@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::memory::hits::OfProject;
 use tiro_base::envelope;
 use tiro_base::error::{Result, partial};
-use tiro_base::scope::Scope;
+use tiro_base::scope::{ProjectId, Scope};
 use tiro_host::caller::Caller;
 use tiro_host::engine::Engine;
 use tiro_host::project::OpenProject;
@@ -31,7 +31,8 @@ impl Elsewhere {
     }
 }
 
-/// Returns the caller's projects other than `project`, ordered by name. If the store of a project can't be opened, a
+/// Returns the caller's projects other than `project`, ordered by name. To an author with a personal key, only projects
+/// that are shared with the author are known. If the store of a project can't be opened, a
 /// notice is added to `notices`.
 pub async fn projects(
     engine: &Engine,
@@ -40,9 +41,16 @@ pub async fn projects(
     notices: &mut Vec<String>,
 ) -> Result<Vec<Elsewhere>> {
     let registry = &engine.installation().await?.registry;
+    let shared = match caller.has_files() {
+        true => None,
+        false => Some(registry.rights(caller.author().as_str()).await?),
+    };
+    let is_known = |id: &ProjectId| {
+        shared.as_ref().is_none_or(|shared| shared.iter().any(|row| row.project == *id))
+    };
     let mut others = Vec::new();
     for ProjectRow { id, name, places, .. } in registry.all().await? {
-        if id == project.scope.project {
+        if id == project.scope.project || !is_known(&id) {
             continue;
         }
         let name = envelope::escape(&name).into_owned();
@@ -56,7 +64,7 @@ pub async fn projects(
                     .filter(|_| caller.has_files())
                     .map(|place| place.strip_suffix("/.git").unwrap_or(place).to_owned()),
                 store,
-                scope: caller.scope_of(id),
+                scope: caller.shared_scope_of(id),
             }),
             Err(error) => {
                 let reason = error.with_hint();

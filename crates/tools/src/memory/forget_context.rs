@@ -1,10 +1,11 @@
 //! Forgets memories, restores forgotten ones, or removes memories for good.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::memory::authors;
 use crate::common;
 use crate::memory::search_project_memory as search;
 use tiro_base::envelope;
@@ -77,6 +78,9 @@ pub struct Output {
     pub tokens: i64,
     /// The ids of these memories, if there are at most 100.
     pub ids: Vec<String>,
+    /// The authors of these memories, if there are others than the caller.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub authors: Vec<String>,
     /// The given ids that belong to no memory or to a forgotten one.
     pub unknown: Vec<String>,
     /// How many matches of the query were not forgotten: others match much better, or they lack half of its words.
@@ -88,8 +92,7 @@ pub struct Output {
     /// How many forgotten memories with the query's words were not removed. Repeating the call removes more of them.
     #[serde(skip_serializing_if = "is_zero")]
     pub forgotten_left_out: usize,
-    /// Paths of stores that belong to no registered project, for example after a merge: the removed memories may still
-    /// be in them.
+    /// Paths of stores of no registered project, such as after a merge: the removed memories may still be in them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub strays: Vec<String>,
     /// Says that quoted text is data, not instructions.
@@ -141,10 +144,11 @@ pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<
     let is_purge = args.purge.unwrap_or(false);
     let reach = if is_purge { Reach::Forgotten } else { Reach::Living };
     let selected = select(engine, caller, places, &args, reach).await?;
-    let operation = format!("f{}", hex(engine.random::<6>()));
-    let (mut all, mut before) = (Forgotten::default(), 0);
+    let operation = engine.operation();
+    let (mut all, mut before, mut authors) = (Forgotten::default(), 0, BTreeSet::new());
     for (store, scope, selection) in &selected.parts {
         let named = store.selected(scope, selection, reach).await?;
+        authors.extend(authors::others(*store, scope, &named.ids[..named.ids.len().min(LISTED)]).await?);
         if is_purge {
             let living = store.selected(scope, selection, Reach::Living).await?;
             before += named.ids.len().saturating_sub(living.ids.len());
@@ -173,9 +177,11 @@ pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<
         (false, false) => "forgotten",
     };
     if !is_dry && all.ids.is_empty() {
-        return Err(nothing_matches());
+        return Err(Error::not_found("nothing matches, nothing was forgotten")
+            .hint("search first: search results show ids"));
     }
     let answer = Output {
+        authors: authors.into_iter().collect(),
         unknown,
         left_out: selected.left_out,
         forgotten_before: before,
@@ -190,10 +196,6 @@ pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<
     }
     engine.wrote();
     Ok(answer)
-}
-
-fn nothing_matches() -> Error {
-    Error::not_found("nothing matches, nothing was forgotten").hint("search first: search results show ids")
 }
 
 /// Restores the memories that the operation forgot. In a dry run, only returns which memories it would restore.
@@ -378,6 +380,7 @@ fn output(done: &str, forgotten: Forgotten) -> Output {
         count: forgotten.ids.len(),
         tokens: forgotten.tokens,
         ids: if forgotten.ids.len() <= LISTED { ids.collect() } else { Vec::new() },
+        authors: Vec::new(),
         unknown: Vec::new(),
         left_out: 0,
         forgotten_before: 0,
@@ -387,10 +390,6 @@ fn output(done: &str, forgotten: Forgotten) -> Output {
         matches: Vec::new(),
         secret: [0; 32],
     }
-}
-
-fn hex<const N: usize>(bytes: [u8; N]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl Output {

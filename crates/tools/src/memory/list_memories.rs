@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::common;
+use crate::memory::authors;
 use crate::memory::beside::behind;
 use crate::memory::named;
 use crate::memory::show;
@@ -10,7 +11,7 @@ use tiro_base::envelope;
 use tiro_base::error::{Error, Result, quoted};
 use tiro_base::filter::Filter;
 use tiro_base::memory::{Memory, Millis, marked};
-use tiro_base::scope::{Scope, Sessions};
+use tiro_base::scope::{AuthorId, Scope, Sessions};
 use tiro_base::times;
 use tiro_host::caller::Caller;
 use tiro_host::engine::Engine;
@@ -68,6 +69,9 @@ pub struct Listed {
     /// The speaker of a message or the author of a commit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub speaker: Option<String>,
+    /// Who shared it; left out if that was the caller.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub author: Option<String>,
     /// The session that it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
@@ -127,7 +131,8 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     if found.is_empty() && project.store.is_empty(&project.scope).await? {
         notices.insert(0, common::nothing_yet(engine, &project).await?);
     }
-    let memories = found.into_iter().map(|(place, memory)| listed(memory, place > 0)).collect();
+    let listed = |(place, memory)| listed(memory, place > 0, caller.author());
+    let memories = found.into_iter().map(listed).collect();
     Ok(Output { memories, next_cursor, notices })
 }
 
@@ -218,7 +223,7 @@ fn filter(args: &Args, now: Millis) -> Result<Filter> {
     })
 }
 
-fn listed(memory: Memory, is_owners: bool) -> Listed {
+fn listed(memory: Memory, is_owners: bool, reader: &AuthorId) -> Listed {
     let escaped = |text: &str| envelope::escape(text).into_owned();
     let line = memory.title.as_deref().and_then(show::line).or_else(|| show::line(&memory.text));
     Listed {
@@ -227,6 +232,7 @@ fn listed(memory: Memory, is_owners: bool) -> Listed {
         time: times::show_time(memory.time),
         line: marked(line.unwrap_or_default(), memory.is_damaged),
         speaker: behind::speaker(&memory),
+        author: authors::other(&memory, reader),
         session_id: memory.session.as_ref().map(|session| escaped(session.as_str())),
         number: memory.ordinal,
         source_id: memory.source_id.as_deref().map(escaped),

@@ -1,5 +1,6 @@
 //! Operations on memories: searching, opening, storing, marking and forgetting them.
 
+pub mod authors;
 pub mod beside;
 pub mod edit_memory;
 mod elsewhere;

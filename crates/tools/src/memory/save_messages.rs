@@ -108,7 +108,6 @@ pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<
             (draft.branch, draft.head_sha) = head.clone();
         }
         draft.session = Some(session.clone());
-        draft.visibility = common::visibility(&project.scope);
         drafts.push(draft);
     }
 

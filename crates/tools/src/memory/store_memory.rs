@@ -11,7 +11,7 @@ use crate::memory::beside::near::{self, Near};
 use tiro_base::error::{Error, Result, partial, quoted};
 use tiro_base::humanize;
 use tiro_base::memory::{Draft, Identity, Kind, MemoryId, Provenance};
-use tiro_base::scope::{ProjectId, Scope, SessionId};
+use tiro_base::scope::{ProjectId, Scope, SessionId, Visibility};
 use tiro_embed::Encoders;
 use tiro_host::ask;
 use tiro_host::caller::{Caller, WritingCaller};
@@ -105,8 +105,19 @@ pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<
 pub async fn store(
     engine: &Engine,
     caller: &WritingCaller,
+    args: Args,
+    provenance: Provenance,
+) -> Result<Output> {
+    store_for(engine, caller, args, provenance, None).await
+}
+
+/// Like [`store`], but `visibility` says who sees the memory. If it is `None`, that depends on the memory's kind.
+pub async fn store_for(
+    engine: &Engine,
+    caller: &WritingCaller,
     mut args: Args,
     provenance: Provenance,
+    visibility: Option<Visibility>,
 ) -> Result<Output> {
     let now = engine.now();
     let installation = engine.begin_installation().await?;
@@ -128,14 +139,17 @@ pub async fn store(
     let project;
     let owners_scope = caller.scope_of(ProjectId::owner_wide());
     let (store, scope, root) = match is_owners {
-        true => (installation.registry.memories().as_ref(), &owners_scope, None),
+        true => {
+            draft.visibility = common::visibility(&owners_scope);
+            (installation.registry.memories().as_ref(), &owners_scope, None)
+        }
         false => {
             project = caller.begin_project(engine).await?;
+            draft.visibility = visibility.or(project.placement.of_kind(draft.kind));
             (draft.branch, draft.head_sha) = common::head(&project);
             (project.store.as_ref(), &project.scope, Some(project.root.as_path()))
         }
     };
-    draft.visibility = common::visibility(scope);
     let mut unknown_references = unknown(store, scope, &draft).await?;
     unknown_references.extend(missing);
     if let Some(option) = ignored(engine, &draft, root) {

@@ -14,4 +14,4 @@ pub mod index;
 pub mod init;
 pub mod projects;
 pub mod stats;
-pub mod users;
+pub mod team;

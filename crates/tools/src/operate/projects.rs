@@ -259,20 +259,21 @@ fn rename(engine: &Engine, repository: &Repository, id: &ProjectId) -> Result<()
 }
 
 /// Returns the id of the project `which`, an id or a name that only one project has, and the directory in which the
-/// project is now. Returns `None` if there is no such project, or if none of its directories exists.
-pub async fn directory(engine: &Engine, which: &str) -> Result<Option<(ProjectId, PathBuf)>> {
+/// project is now, if it has one on this machine. Returns `None` if there is no such project.
+pub async fn directory(engine: &Engine, which: &str) -> Result<Option<(ProjectId, Option<PathBuf>)>> {
     let row = match find(engine, which).await {
         Ok(row) => row,
         Err(error) if matches!(error.kind(), Kind::NotFound | Kind::BadInput) => return Ok(None),
         Err(error) => return Err(error),
     };
     let mut places = row.places.iter().map(|place| root_of(&path_of(place)));
-    Ok(places.find(|place| place.is_dir()).map(|place| (row.id, place)))
+    let place = places.find(|place| place.is_dir());
+    Ok(Some((row.id, place)))
 }
 
 /// Finds a project by its id, or by its name if only one project has this name. Also finds a project of which only the
 /// store is left.
-async fn find(engine: &Engine, which: &str) -> Result<ProjectRow> {
+pub(super) async fn find(engine: &Engine, which: &str) -> Result<ProjectRow> {
     let registry = &engine.installation().await?.registry;
     let mut rows = registry.all().await?;
     rows.extend(registry.strays().await?);

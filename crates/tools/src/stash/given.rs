@@ -143,7 +143,6 @@ fn draft(
     draft.path = source.as_deref().map(|source| common::short(&name("source"), source)).transpose()?;
     draft.topic = topic.map(str::to_owned);
     draft.identity = Identity::Segment;
-    draft.visibility = common::visibility(&project.scope);
     if let Some(option) = ignored(engine, &draft, Some(project.root.as_path())) {
         return Err(Error::bad_input(format!("the configuration's `{option}` excludes `segments[{place}]`"))
             .hint("nothing was stashed; the user wants no memory of that conversation or file"));

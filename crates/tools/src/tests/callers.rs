@@ -7,9 +7,10 @@ use tiro_capture::sources::Ignored;
 use tiro_host::caller::{Caller, WritingCaller};
 use tiro_host::config::{Config, List, Options};
 use tiro_host::engine::{Duty, Engine, MOST_OPEN};
-use tiro_host::principals::{Access, Principal};
+use tiro_host::principals::{Access, Principal, Rights};
 use tiro_sqlite::SqliteFiles;
 
+use tiro_base::memory::Kind;
 use tiro_base::scope::{AuthorId, ProjectId, Scope, TenantId};
 
 use crate::memory::{save_messages, store_memory};
@@ -63,11 +64,14 @@ fn a_caller_is_offered_the_tools_that_it_may_use_and_always_in_the_same_words() 
 async fn an_author_joins_the_owner_and_keeps_what_it_saves() {
     let folder = tempfile::tempdir().unwrap();
     let (engine, owner, _) = engine_and_callers(folder.path());
-    let join = |name: &str, access| {
+    let join = |name: &str, access, rights: Option<&Rights>| {
         let principal = Principal { author: AuthorId::new(name), access };
-        owner.joined_by(Some(&principal), usize::MAX)
+        owner.joined_by(Some((&principal, rights)), usize::MAX)
     };
-    let (ana, ben) = (join("ana", Access::Write), join("ben", Access::Read));
+    let rights = Rights { may_write: true, kinds: vec![Kind::Decision] };
+    let (ana, ben) =
+        (join("ana", Access::Write, Some(&rights)), join("ben", Access::Read, Some(&rights)));
+    let eve = join("eve", Access::Write, None);
     let args = |text: &str| store_memory::Args { text: text.into(), ..store_memory::Args::default() };
     store_memory::run(&engine, &owner, args("the pump is blue")).await.unwrap();
     store_memory::run(&engine, &ana, args("the valve is green")).await.unwrap();
@@ -83,11 +87,20 @@ async fn an_author_joins_the_owner_and_keeps_what_it_saves() {
             .map(|kind| kind.memories)
             .sum()
     };
-    let counts: [i64; 3] = [count(&owner).await, count(&ana).await, count(&ben).await];
-    assert_eq!(counts, [1, 2, 1]);
+    let counts = async || {
+        let [own, of_ana] = [count(&owner).await, count(&ana).await];
+        [own, of_ana, count(&ben).await, count(&eve).await]
+    };
+    // A fact is not of a shared kind.
+    assert_eq!(counts().await, [1_i64, 2, 1, 0]);
+    let decision = |text: &str| store_memory::Args { kind: Some("decision".into()), ..args(text) };
+    store_memory::run(&engine, &ana, decision("we paint the pump")).await.unwrap();
+    assert_eq!(counts().await, [2, 3, 2, 0]);
+    store_memory::run(&engine, &eve, decision("nobody paints the pump")).await.unwrap();
+    assert_eq!(counts().await, [2, 3, 2, 1]);
     let [own, anas] = [&owner, &ana].map(|caller| caller.begin_project(&engine));
     let (own, anas) = (own.await.unwrap(), anas.await.unwrap());
-    assert!(Arc::ptr_eq(&own.store, &anas.store) && anas.scope.reader.as_str() == "ana");
+    assert!(own.store.identity() == anas.store.identity() && anas.scope.reader.as_str() == "ana");
     assert!(!ana.has_files() && owner.has_files());
     let names = |caller: WritingCaller| -> Vec<String> {
         crate::offered(&engine, &Arc::new(caller)).into_iter().map(|tool| tool.name).collect()

@@ -32,6 +32,9 @@ pub struct Output {
     pub provenance: String,
     /// The conversation it belongs to.
     pub session_id: Option<String>,
+    /// Who shared it; left out if that was the caller.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub author: Option<String>,
     /// When it was made, RFC 3339.
     pub time: String,
     /// Whether the text is not the one that was stored; left out if it is.
@@ -81,6 +84,8 @@ pub(super) struct Page {
     pub secret: [u8; 32],
     /// The memory.
     pub memory: Memory,
+    /// Its author, if that is not the caller.
+    pub author: Option<String>,
     /// The byte of the memory's text at which the page begins.
     pub start: usize,
     /// The messages around the memory, including the memory itself if it is a message.
@@ -210,7 +215,8 @@ fn answer(page: &Page, shape: &Shape, shown: &str, end: usize) -> Output {
     };
     let session = memory.session.as_ref().map(ToString::to_string);
     let names = [named(&session), named(&memory.branch), named(&memory.source_id)];
-    let names: Vec<String> = names.into_iter().flatten().collect();
+    let by = page.author.as_ref().map(|author| format!("by {author}"));
+    let names: Vec<String> = names.into_iter().flatten().chain(by).collect();
     let head = Head { memory, names: &names, references: &shape.references, linked: &shape.linked };
     let text = render(secret, head, shown, &shape.around, next_start);
     let rendered = |used: usize| {
@@ -234,6 +240,7 @@ fn answer(page: &Page, shape: &Shape, shown: &str, end: usize) -> Output {
         kind: memory.kind.to_string(),
         provenance: memory.provenance.to_string(),
         session_id: named(&session),
+        author: page.author.clone(),
         time: times::show_time(memory.time),
         is_damaged: memory.is_damaged,
         text: shown.to_owned(),

@@ -1,10 +1,12 @@
 //! Makes hits of the memories that a search found.
 
 use crate::common::beginning_in_bytes;
+use crate::memory::authors;
 use crate::memory::beside::behind;
 use crate::memory::hits::{Behind, Frame, Hit, Ranking, ScoreParts, SupersededBy};
 use tiro_base::envelope;
 use tiro_base::memory::{Kind, Provenance, marked};
+use tiro_base::scope::AuthorId;
 use tiro_base::times;
 use tiro_host::assembly::quote;
 use tiro_intake::Standing;
@@ -26,13 +28,14 @@ pub fn superseded_by(superseded: &Superseded, text: &str) -> SupersededBy {
     }
 }
 
-/// Returns the hit for `ranked`. `rank` is its place on the page.
+/// Returns the hit for `ranked`, as `reader` sees it. `rank` is its place on the page.
 pub fn hit(
     (rank, ranked, parts): (usize, &Ranked, Parts),
     found: ShownMemory,
     scope: &'static str,
     standing: Standing,
     behind: Option<Behind>,
+    reader: &AuthorId,
 ) -> Hit {
     let ShownMemory { mut memory, chunk, conversations, confidences, .. } = found;
     // A commit that was rebased or cherry-picked has several SHAs. If one of them is an ancestor of the checked-out
@@ -81,6 +84,7 @@ pub fn hit(
         title: None,
         project: None,
         speaker: behind::speaker(&memory),
+        author: authors::other(&memory, reader),
         path: memory.path.as_deref().filter(|_| memory.kind == Kind::Document).map(shown),
         branch: memory.branch.as_deref().map(shown),
         source_id: memory.source_id.as_deref().map(shown),

@@ -42,6 +42,9 @@ pub struct Hit {
     /// The speaker of a message or the author of a commit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub speaker: Option<String>,
+    /// Who shared it; left out if that was the caller.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub author: Option<String>,
     /// The file of a document.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
@@ -202,6 +205,9 @@ impl Hit {
             (None, Some(_)) => ", of all projects".to_owned(),
             (None, None) => String::new(),
         };
+        if let Some(author) = &self.author {
+            part += &format!(", by {}", envelope::name(author));
+        }
         if let Some(provenance) = self.frame.provenance {
             part += &format!(", {provenance}");
         }
@@ -251,7 +257,9 @@ impl Hit {
     pub fn line(&self) -> String {
         let speaker = self.speaker.as_deref().map(|speaker| format!(" {}", envelope::name(speaker)));
         let (head, speaker) = (&self.frame.bare_head, speaker.unwrap_or_default());
-        format!("{head}{speaker}] {}\n", envelope::name(&self.beginning()))
+        let author = self.author.as_deref().map(|author| format!(", by {}", envelope::name(author)));
+        let author = author.unwrap_or_default();
+        format!("{head}{speaker}{author}] {}\n", envelope::name(&self.beginning()))
     }
 
     /// Returns the beginning of the hit's text on a single line.

@@ -66,7 +66,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Vec<Hit
     let shown = read_shown(&places, &page).await?;
     let hits = shown.into_iter().enumerate().map(|(rank, (ranked, shown, scope))| {
         let parts = ranked.parts;
-        let hit = hit((rank, ranked, parts), shown, scope, Standing::UNKNOWN, None);
+        let hit = hit((rank, ranked, parts), shown, scope, Standing::UNKNOWN, None, caller.author());
         Hit { ranking: None, ..hit }
     });
     Ok(hits.collect())

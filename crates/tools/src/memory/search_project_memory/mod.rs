@@ -158,7 +158,7 @@ pub async fn search(engine: &Engine, caller: &Caller, args: Args) -> Result<Outp
         let parts = ranked.full_scale(share, &Weights::default());
         let superseded = found.superseded.get(&(ranked.store, ranked.place.key));
         let superseded = superseded.map(|superseded| superseded_by(superseded, &shown.memory.text));
-        let mut hit = hit((rank, ranked, parts), shown, scope, fresh, behind);
+        let mut hit = hit((rank, ranked, parts), shown, scope, fresh, behind, caller.author());
         hit.superseded = superseded;
         hit.project = ranked.store.checked_sub(2).map(|other| elsewhere[other].shown());
         hit.ranking = hit.ranking.filter(|_| engine.config().timings);

@@ -2,8 +2,11 @@
 //!
 //! Limits apply to all concurrent callers together, and an amount that may have been spent stays counted.
 
+mod members;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 
+pub use self::members::*;
 use super::fixture::{Answered, Fixture};
 use super::subject::Engine;
 use tiro_base::error::Kind;

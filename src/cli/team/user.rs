@@ -8,7 +8,7 @@ use crate::cli::print::Out;
 use tiro_base::error::Result;
 use tiro_host::engine::Engine;
 use tiro_host::principals::Access;
-use tiro_tools::operate::users;
+use tiro_tools::operate::team::users;
 
 /// The arguments of `tiro user`.
 #[derive(clap::Args)]
@@ -45,22 +45,22 @@ enum Action {
 }
 
 /// Runs the subcommand and prints its answer.
-pub fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
+pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
     match args.action {
         Action::Add { name, scope, expires } => {
-            let output = users::add(engine, &name, scope, expires.as_deref())?;
+            let output = users::add(engine, &name, scope, expires.as_deref()).await?;
             out.answer(&output, &output.text())
         }
         Action::List => {
-            let output = users::list(engine)?;
+            let output = users::list(engine).await?;
             out.answer(&output, &output.text())
         }
         Action::Revoke { which } => {
-            let output = users::revoke(engine, &which)?;
+            let output = users::revoke(engine, &which).await?;
             out.answer(&output, &output.text())
         }
         Action::Rotate { which } => {
-            let output = users::rotate(engine, &which)?;
+            let output = users::rotate(engine, &which).await?;
             out.answer(&output, &output.text())
         }
     }

@@ -2,13 +2,15 @@
 
 use serde::Serialize;
 
+use super::audit;
 use tiro_base::error::{Error, Result, quoted};
 use tiro_base::memory::Millis;
 use tiro_base::times;
 use tiro_host::engine::Engine;
 use tiro_host::principals::Access;
 use tiro_host::principals::key::Key;
-use tiro_host::principals::keys::{KeyRow, Keys, Wanted};
+use tiro_host::principals::keys::{self, Wanted};
+use tiro_store::KeyRow;
 
 /// The longest time for which a key can be valid, in days. Arbitrary: ten years.
 const LONGEST: i64 = 3650;
@@ -67,32 +69,37 @@ pub struct Revoked {
 /// Makes a key for the author `name`. `expires` is the time for which it is valid, such as `90d`.
 ///
 /// Errors with [`Kind::BadInput`](tiro_base::error::Kind::BadInput) if an argument is wrong, or the author has a key.
-pub fn add(engine: &Engine, name: &str, access: Access, expires: Option<&str>) -> Result<Made> {
+pub async fn add(engine: &Engine, name: &str, access: Access, expires: Option<&str>) -> Result<Made> {
     let now = engine.now();
     let expires = expires.map(valid_for).transpose()?.map(|time| now + time);
-    let keys = keys(engine);
-    let key = keys.add(Wanted { name, access, expires }, engine.random(), now)?;
-    made(&keys, &key)
+    let registry = engine.begin_installation().await?.registry;
+    let made = keys::add(registry.as_ref(), Wanted { name, access, expires }, engine.random(), now).await;
+    audit::note_command(engine, "user add", None, &[name], made.as_ref().err()).await?;
+    Ok(shown(made?))
 }
 
 /// Revokes the keys of the author or with the id `which`, and makes a new one that is valid for as long.
 ///
 /// Errors with [`Kind::NotFound`](tiro_base::error::Kind::NotFound) if there is none.
-pub fn rotate(engine: &Engine, which: &str) -> Result<Made> {
-    let keys = keys(engine);
-    let key = keys.rotate(which, engine.random(), engine.now())?;
-    made(&keys, &key)
+pub async fn rotate(engine: &Engine, which: &str) -> Result<Made> {
+    let registry = engine.begin_installation().await?.registry;
+    let made = keys::rotate(registry.as_ref(), which, engine.random(), engine.now()).await;
+    audit::note_command(engine, "user rotate", None, &[which], made.as_ref().err()).await?;
+    Ok(shown(made?))
 }
 
 /// Revokes the keys of the author or with the id `which`. A running server refuses them from its next request on.
 ///
 /// Errors with [`Kind::NotFound`](tiro_base::error::Kind::NotFound) if there is none.
-pub fn revoke(engine: &Engine, which: &str) -> Result<Revoked> {
-    Ok(Revoked { revoked: keys(engine).revoke(which, engine.now())? })
+pub async fn revoke(engine: &Engine, which: &str) -> Result<Revoked> {
+    let registry = engine.begin_installation().await?.registry;
+    let revoked = keys::revoke(registry.as_ref(), which, engine.now()).await;
+    audit::note_command(engine, "user revoke", None, &[which], revoked.as_ref().err()).await?;
+    Ok(Revoked { revoked: revoked?.into_iter().map(|row| row.id).collect() })
 }
 
 /// Returns all keys, also those that are no longer valid.
-pub fn list(engine: &Engine) -> Result<Listed> {
+pub async fn list(engine: &Engine) -> Result<Listed> {
     let now = engine.now();
     let listing = |row: KeyRow| Listing {
         state: row.state(now),
@@ -104,27 +111,18 @@ pub fn list(engine: &Engine) -> Result<Listed> {
         name: row.name,
         id: row.id,
     };
-    Ok(Listed { keys: keys(engine).all()?.into_iter().map(listing).collect() })
+    let rows = engine.installation().await?.registry.keys().await?;
+    Ok(Listed { keys: rows.into_iter().map(listing).collect() })
 }
 
-fn keys(engine: &Engine) -> Keys {
-    Keys::of(&engine.config().data_dir)
-}
-
-fn made(keys: &Keys, key: &Key) -> Result<Made> {
-    let mut rows = keys.all()?;
-    let place = rows
-        .iter()
-        .position(|row| row.id == key.id())
-        .ok_or_else(|| Error::not_found(format!("another process removed the key `{}`", quoted(key.id()))))?;
-    let row = rows.swap_remove(place);
-    Ok(Made {
+fn shown((key, row): (Key, KeyRow)) -> Made {
+    Made {
         name: row.name,
         id: row.id,
         scope: row.access.to_string(),
         expires: row.expires.map(times::minute),
         key: key.text().to_owned(),
-    })
+    }
 }
 
 /// Reads a length of time, such as `90d`, `12w` or `8h`.
