@@ -74,7 +74,7 @@ mod tests {
     #[tokio::test]
     async fn the_oldest_calls_are_removed() {
         let Some(engine) = Postgres::new() else { return };
-        let registry = PostgresRegistry::of(engine.other(), &TenantId::new("o"));
+        let registry = PostgresRegistry::of(engine.installation(), &TenantId::new("o"));
         for at in 1..=5 {
             registry.note_call(AuditRow { at, ..AuditRow::default() }).await.unwrap();
         }

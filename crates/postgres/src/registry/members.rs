@@ -158,7 +158,7 @@ impl PostgresRegistry {
     /// Begins a transaction that only adds to the record of calls. It waits for no other one, and its effect may be lost
     /// in a crash of the database server.
     async fn begin_light(&self, _scope: &Scope) -> Result<Transaction> {
-        let connection = self.database.connection().await?;
+        let connection = self.databases.first().connection().await?;
         connection
             .batch_execute("BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit = off")
             .await?;
