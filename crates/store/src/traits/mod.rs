@@ -4,6 +4,7 @@
 mod bookkeeping;
 mod commits;
 mod embeddings;
+mod exchange;
 mod forgetting;
 mod memories;
 mod queue;
@@ -18,6 +19,7 @@ mod threads;
 pub use bookkeeping::Bookkeeping;
 pub use commits::{ReadCommits, WriteCommits};
 pub use embeddings::{ReadEmbeddings, WriteEmbeddings};
+pub use exchange::{MergeChanges, ReadChanges};
 pub use forgetting::{Forget, ReadForgotten};
 pub use memories::{ReadMemories, WriteMemories};
 pub use queue::{ReadQueue, WorkQueue};
