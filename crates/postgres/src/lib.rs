@@ -19,6 +19,7 @@ mod check;
 mod columns;
 mod database;
 mod error;
+mod exchange;
 mod foreign;
 mod forget;
 mod imports;

@@ -34,14 +34,14 @@ use tiro_base::thread::{ContentHash, Thread, ThreadName};
 use tiro_store::methods;
 use tiro_store::{
     About, ActivityRow, Attempt, AuthorRow, Before, BehindRow, CacheStats, CallRow, CandidateQuery,
-    Candidates, Check, ChunkKey, ChunkRange, CommitLinks, CommitRow, ContextParts, ContextQuery,
+    Candidates, Changes, Check, ChunkKey, ChunkRange, CommitLinks, CommitRow, ContextParts, ContextQuery,
     ConversationRow, Exchange, Expired, ForeignForgotten, ForeignSession, Forgotten, GraphRow, GrownSession,
-    Growth, LeftSession, LevelCount, LinkedCommit, Measurement, MessageRow, NewStatement, Operation, Origin,
+    Growth, Incoming, LeftSession, LevelCount, LinkedCommit, Measurement, MergeOutcome, MergeRights, MessageRow, NewStatement, Operation, Origin,
     Outcome, Pace, PendingChunk, PreparedChunk, PreparedMemory, QueueCounts, QueueKey, Queued, Reach,
     Receipt, Recorded, Renamed, ReplacementQuery, Replacements, Reset, ResetDone, RestoredMemory, Saved,
     Savings, SegmentRow, Selection, SessionRow, ShownLine, ShownMemory, Sizes, SourceState, StashContents,
     StashExpired, StashPage, StashReceipt, StashedMemory, Stashing, Stats, SummarisedSegment, Summary,
-    SummaryRow, ThreadRow, TurnRecord, TurnRow, Wanted, WriteRow,
+    SummaryRow, ThreadRow, TurnRecord, TurnRow, Wanted, WantedChanges, WriteRow,
 };
 use tiro_text::words::Term;
 

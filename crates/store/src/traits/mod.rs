@@ -51,6 +51,7 @@ pub trait ReadStore:
     + ReadStash
     + ReadThreads
     + ReadRecords
+    + ReadChanges
 {
 }
 
@@ -68,6 +69,7 @@ impl<T> ReadStore for T where
         + ReadStash
         + ReadThreads
         + ReadRecords
+    + ReadChanges
 {
 }
 
@@ -88,6 +90,7 @@ pub trait Store:
     + WriteStash
     + WriteThreads
     + WriteRecords
+    + MergeChanges
     + Restore
     + Lifecycle
 {
@@ -107,6 +110,7 @@ impl<T> Store for T where
         + WriteStash
         + WriteThreads
         + WriteRecords
+        + MergeChanges
         + Restore
         + Lifecycle
 {
