@@ -8,9 +8,10 @@
 
 use std::cmp::Ordering;
 
-use crate::{ExchangedState, MergeRights};
+use crate::{ExchangedState, Incoming, MergeOutcome, MergeRights};
+use tiro_base::error::{Error, Result};
 use tiro_base::memory::{Kind, MemoryId, Millis, Provenance};
-use tiro_base::scope::{AuthorId, SessionId};
+use tiro_base::scope::{AuthorId, Scope, SessionId, Visibility};
 
 /// How far the clock of a peer may be ahead, in milliseconds: a day. A register with a later stamp could not be changed
 /// here for as long, so such a change is refused. Arbitrary.
@@ -129,6 +130,102 @@ pub fn admitted(
     Admitted { state, is_refused: all != ExchangedState::merged(known, &state) }
 }
 
+/// Checks that changes can be merged by a reader whom the peer knows by `name`, if there is a name.
+///
+/// # Errors
+///
+/// [`BadInput`](tiro_base::error::Kind::BadInput) if a prepared memory has another id or another kind than its change,
+/// and if there is a name but the reader isn't the tenant.
+pub fn check(scope: &Scope, name: Option<&AuthorId>, incoming: &[Incoming]) -> Result<()> {
+    if name.is_some() && !scope.is_own() {
+        return Err(Error::bad_input("only the user of a store can exchange memories under another name"));
+    }
+    let is_other = |each: &&Incoming| {
+        let content = each.content.as_ref();
+        content.is_some_and(|content| content.memory.id != each.id || content.memory.draft.kind != each.kind)
+    };
+    match incoming.iter().find(is_other) {
+        Some(each) => {
+            Err(Error::bad_input(format!("the content of the change of `{}` is of another memory", each.id)))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Returns whether a change comes from the author of a memory that is not known here, so that it may be stored. Something
+/// private of others is never stored in their name.
+pub fn is_own(scope: &Scope, author: &AuthorId, visibility: Visibility) -> Option<bool> {
+    let is_own = *author == scope.reader;
+    (is_own || visibility != Visibility::Private).then_some(is_own)
+}
+
+/// What a store knows of the memory of an incoming change.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct KnownState {
+    /// Its state.
+    pub state: ExchangedState,
+    /// Whether its content is here, living or forgotten.
+    pub is_here: bool,
+    /// Whether the content that came, if any, has the text that is stored here.
+    pub is_same: bool,
+    /// Whether the peer's last change set the state, so that the peer doesn't get it.
+    pub is_of_peer: bool,
+}
+
+/// What a store does with an incoming change.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Verdict {
+    /// What becomes of the change.
+    pub outcome: MergeOutcome,
+    /// The state that the memory gets, under a new number; `None` if nothing is written.
+    pub state: Option<ExchangedState>,
+    /// Whether the content that came is stored.
+    pub is_stored: bool,
+    /// Whether the state is the one that came, so that the peer doesn't get it back.
+    pub is_of_peer: bool,
+}
+
+/// Decides what a store does with an incoming change. `known` is what the store knows of the memory, and `is_own`
+/// whether the memory belongs to the one for whom the peer speaks.
+pub fn verdict(
+    known: Option<KnownState>,
+    incoming: &ExchangedState,
+    has_content: bool,
+    is_own: bool,
+    rights: MergeRights,
+) -> Verdict {
+    let nothing = |outcome| Verdict { outcome, state: None, is_stored: false, is_of_peer: false };
+    let may_store = is_own || rights.forgets_others;
+    let Some(known) = known else {
+        if !may_store {
+            return nothing(MergeOutcome::Refused);
+        }
+        let is_stored = has_content && !incoming.is_purged;
+        let outcome = if is_stored { MergeOutcome::Stored } else { MergeOutcome::Remembered };
+        return Verdict { outcome, state: Some(*incoming), is_stored, is_of_peer: true };
+    };
+    if has_content && known.is_here && !known.is_same {
+        return nothing(MergeOutcome::Conflict);
+    }
+    let Admitted { state: admitted, is_refused } = admitted(&known.state, incoming, is_own, rights);
+    let state = ExchangedState::merged(&known.state, &admitted);
+    let is_new = has_content && !known.is_here;
+    let is_stored = is_new && may_store && !state.is_purged;
+    let is_changed = state != known.state;
+    let is_of_peer = state == *incoming;
+    let outcome = match () {
+        () if is_refused || (is_new && !may_store) => MergeOutcome::Refused,
+        () if is_stored => MergeOutcome::Stored,
+        () if is_new => MergeOutcome::Purged,
+        () if is_changed && known.is_here => MergeOutcome::Changed,
+        () if is_changed => MergeOutcome::Remembered,
+        () => MergeOutcome::Known,
+    };
+    // If the peer set the state that is known here and says something older now, it has lost what it said.
+    let is_written = is_changed || is_stored || (known.is_of_peer && !is_of_peer);
+    Verdict { outcome, state: is_written.then_some(state), is_stored, is_of_peer }
+}
+
 /// Returns whether memories of this kind and provenance are exchanged at all. The memory that stands for a session, and
 /// the summary of a quarter or a commit, are not: each store makes its own from what it has, and replaces them.
 pub fn is_exchanged(kind: Kind, provenance: Provenance) -> bool {
@@ -147,6 +244,12 @@ pub fn exchange_id(name: &AuthorId, kind: Kind, id: &MemoryId) -> MemoryId {
             MemoryId::derive(kind, None, &format!("exchanged:{}:{name}:{id}", name.len()))
         }
     }
+}
+
+/// Returns the id under which a store keeps a memory that travels under the id `id`, if the store has another memory with
+/// this id that travels under another one.
+pub fn id_beside(kind: Kind, id: &MemoryId) -> MemoryId {
+    MemoryId::derive(kind, None, &format!("elsewhere:{id}"))
 }
 
 /// Returns the name under which the session `session` of the author that a peer calls `name` travels: `name/session`. If
@@ -300,6 +403,37 @@ mod tests {
         }
         let same = admitted(&incoming, &incoming, false, rights(false, false));
         assert!(!same.is_refused, "nothing would change");
+    }
+
+    #[test]
+    fn a_change_is_stored_remembered_or_given_back() {
+        use MergeOutcome::{Changed, Conflict, Known, Purged, Refused, Remembered, Stored};
+        let living = ExchangedState::default();
+        let at = Stamp::NEVER.next(7);
+        let forgotten = ExchangedState { is_forgotten: true, forgotten_at: at, ..living };
+        let purged = ExchangedState { is_purged: true, ..living };
+        let known = |state, is_here| KnownState { state, is_here, is_same: true, is_of_peer: false };
+        let other = KnownState { is_same: false, ..known(living, true) };
+        let lost = KnownState { is_of_peer: true, ..known(forgotten, true) };
+        for (known, incoming, has_content, is_own, outcome, state, is_stored, is_of_peer) in [
+            (None, living, true, true, Stored, Some(living), true, true),
+            (None, forgotten, false, true, Remembered, Some(forgotten), false, true),
+            (None, living, true, false, Refused, None, false, false),
+            (Some(known(living, true)), living, true, true, Known, None, false, true),
+            (Some(known(living, true)), forgotten, false, true, Changed, Some(forgotten), false, true),
+            (Some(known(forgotten, true)), living, true, true, Known, None, false, false),
+            (Some(known(living, true)), forgotten, false, false, Refused, None, false, false),
+            (Some(known(forgotten, false)), living, true, true, Stored, Some(forgotten), true, false),
+            (Some(known(forgotten, false)), living, true, false, Refused, None, false, false),
+            (Some(known(purged, false)), living, true, true, Purged, None, false, false),
+            (Some(known(living, false)), forgotten, false, true, Remembered, Some(forgotten), false, true),
+            (Some(other), forgotten, true, true, Conflict, None, false, false),
+            (Some(lost), living, true, true, Known, Some(forgotten), false, false),
+        ] {
+            let rights = MergeRights { marks_others: false, forgets_others: false };
+            let got = verdict(known, &incoming, has_content, is_own, rights);
+            assert_eq!(got, Verdict { outcome, state, is_stored, is_of_peer }, "{known:?} {incoming:?}");
+        }
     }
 
     #[test]

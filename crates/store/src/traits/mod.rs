@@ -69,7 +69,7 @@ impl<T> ReadStore for T where
         + ReadStash
         + ReadThreads
         + ReadRecords
-    + ReadChanges
+        + ReadChanges
 {
 }
 

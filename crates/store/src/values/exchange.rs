@@ -97,6 +97,17 @@ pub struct ExchangedMemory {
     pub chunks: Vec<ExchangedChunk>,
 }
 
+impl ExchangedMemory {
+    /// Returns the approximate size of the content in bytes.
+    pub fn bytes(&self) -> usize {
+        let text = self.memory.text.len() + self.memory.indexed.as_ref().map_or(0, String::len);
+        let paths = self.files.iter().chain(&self.shas).map(|text| text.len() + size_of::<String>());
+        let vector =
+            |chunk: &ExchangedChunk| chunk.embedding.as_ref().map_or(0, |(_, vector)| 4 * vector.len());
+        text + paths.sum::<usize>() + self.chunks.iter().map(vector).sum::<usize>()
+    }
+}
+
 /// A piece of a memory that travels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExchangedChunk {
