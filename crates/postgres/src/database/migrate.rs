@@ -13,6 +13,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0002_triggers.sql"),
     include_str!("../../migrations/0003_rows.sql"),
     include_str!("../../migrations/0004_registry.sql"),
+    include_str!("../../migrations/0006_exchange.sql"),
 ];
 
 /// The oldest schema version that a program must know to read and to write a database with the newest schema.
