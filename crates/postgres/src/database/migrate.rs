@@ -19,7 +19,7 @@ const MIGRATIONS: &[&str] = &[
 ];
 
 /// The oldest schema version that a program must know to read and to write a database with the newest schema.
-const OLDEST_KNOWN: i64 = 4;
+const OLDEST_KNOWN: i64 = 7;
 
 /// The oldest version of PostgreSQL that is supported: 16.
 const OLDEST_SERVER: i32 = 160_000;
