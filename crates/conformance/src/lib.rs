@@ -18,6 +18,7 @@
 pub mod broken;
 pub mod cache;
 mod each;
+pub mod exchange;
 pub mod fixture;
 pub mod forgetting;
 pub mod linking;
@@ -303,6 +304,29 @@ macro_rules! promises {
                 a_project_without_a_place_is_registered_once: ClaimsAlways,
                 calls_are_listed_newest_first: ReordersResults,
                 a_filter_admits_calls_by_time_user_and_project: IgnoresFilter,
+            }
+            exchange {
+                a_change_has_all_of_a_living_memory: DropsContents,
+                a_forgotten_memory_is_given_without_its_text: HidesForgotten,
+                changes_come_in_the_order_in_which_they_happened: ReordersResults,
+                a_page_of_changes_goes_on_where_the_last_one_ended: IgnoresPage,
+                a_page_of_changes_has_no_more_than_the_limit: IgnoresLimit,
+                kinds_that_a_peer_does_not_want_stay: IgnoresFilter,
+                each_store_makes_summaries_of_its_own: DropsContents,
+                a_private_memory_is_given_to_its_author_alone: IgnoresReader,
+                what_came_from_a_peer_is_not_given_back: GivesBack,
+                a_change_of_what_came_is_given_back: KeepsBack,
+                what_was_given_out_under_another_id_is_recognised: IgnoresNames,
+                a_merged_memory_is_stored_with_all_of_it: LosesMerges,
+                the_later_of_two_marks_holds: TakesWhatComes,
+                a_merged_forgetting_forgets_what_is_derived_too: DropsStates,
+                a_merged_purge_removes_the_text_and_nothing_brings_it_back: DropsStates,
+                a_state_that_comes_first_waits_for_its_memory: ForgetsStates,
+                a_state_in_anothers_name_does_not_count: TakesAnyName,
+                another_text_under_an_id_is_reported_and_not_stored: HidesConflicts,
+                others_memories_are_changed_only_with_a_right: IgnoresRights,
+                what_a_peer_keeps_private_stays_with_its_author: SharesWhatIsPrivate,
+                an_id_of_somebody_else_is_not_mistaken_for_ones_own: IgnoresNames,
             }
             restoring {
                 a_backup_is_a_store_of_that_moment: BacksUpNothing,

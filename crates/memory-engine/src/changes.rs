@@ -4,11 +4,12 @@
 
 use std::collections::BTreeSet;
 
-use super::state::{PieceText, State, Stored};
+use super::exchange::data::time;
+use super::state::{Absent, PieceText, State, Stored};
 use tiro_base::memory::{Kind, MemoryId, MemoryKey, Millis};
 use tiro_base::scope::TenantId;
 use tiro_base::thread::Part;
-use tiro_store::SessionKey;
+use tiro_store::{ExchangedState, SessionKey};
 
 impl State {
     /// Gives the owner a version that it never had, and the sessions too. Returns the version.
@@ -25,8 +26,10 @@ impl State {
     }
 
     /// Adds a memory under a new key.
-    pub fn add(&mut self, memory: Stored) -> MemoryKey {
+    pub fn add(&mut self, mut memory: Stored) -> MemoryKey {
         let key = MemoryKey::from_store(self.number());
+        memory.exchanged.changed = key.in_store();
+        self.absent.remove(&(memory.owner.clone(), memory.is_private, memory.id.clone()));
         let version = self.touch(&memory.owner, memory.session);
         if let (Some(session), Some(ordinal)) = (self.session_mut(memory.session), memory.ordinal) {
             session.grown = Some(version);
@@ -39,10 +42,15 @@ impl State {
     /// Marks a memory, or removes the mark, and sets its importance if one is given.
     pub fn set_mark(&mut self, key: MemoryKey, marked: bool, importance: Option<f64>) {
         let Some(memory) = self.memories.get_mut(&key) else { return };
-        memory.marked = marked;
-        memory.importance = importance.or(memory.importance);
+        let importance = importance.or(memory.importance);
+        let is_changed = (memory.marked, memory.importance) != (marked, importance);
+        (memory.marked, memory.importance) = (marked, importance);
         let (owner, session) = (memory.owner.clone(), memory.session);
         self.touch(&owner, session);
+        if is_changed && let Some(memory) = self.memories.get_mut(&key) {
+            memory.exchanged.marked_at = memory.exchanged.marked_at.next(time());
+            self.changed(key);
+        }
     }
 
     /// Forgets a memory at a time, or restores it. Does nothing if there is none.
@@ -65,10 +73,43 @@ impl State {
         if before.is_some() == at.is_some() {
             return;
         }
+        if let Some(stored) = self.memories.get_mut(&key) {
+            let own = &mut stored.exchanged;
+            own.forgotten_at = own.forgotten_at.next(at.unwrap_or_else(time));
+        }
+        self.changed(key);
         if memory.kind == Kind::Message && at.is_some() {
             self.remove_openings(key, memory.session);
         }
         self.message_changed(&memory, at.is_none());
+    }
+
+    /// Gives a memory a new number for peers, because it was changed here.
+    pub fn changed(&mut self, key: MemoryKey) {
+        let number = self.number();
+        if let Some(memory) = self.memories.get_mut(&key) {
+            (memory.exchanged.changed, memory.exchanged.by) = (number, None);
+        }
+    }
+
+    /// Remembers the state of a memory that is about to be purged.
+    pub fn leave_trace(&mut self, key: MemoryKey) {
+        let changed = self.number();
+        let Some(memory) = self.memories.get(&key) else { return };
+        let state = ExchangedState {
+            is_marked: memory.marked,
+            importance: memory.importance,
+            marked_at: memory.exchanged.marked_at,
+            is_forgotten: !memory.is_living(),
+            forgotten_at: memory.exchanged.forgotten_at,
+            is_purged: true,
+        };
+        let (kind, author, travelling) = (memory.kind, memory.author.clone(), memory.exchanged.id.clone());
+        let absent = Absent { kind, author, state, changed, by: None, travelling };
+        if tiro_store::decide::exchange::is_exchanged(kind, memory.provenance) {
+            let place = (memory.owner.clone(), memory.is_private, memory.id.clone());
+            self.absent.insert(place, absent);
+        }
     }
 
     /// Returns the memories whose state depends on whether `key` is living: those that it replaced, and those with a

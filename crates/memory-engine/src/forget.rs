@@ -227,7 +227,7 @@ impl State {
     }
 
     /// Adds the memories that are derived from those of `keys`, directly or through others.
-    fn with_derived(&self, owner: &TenantId, keys: Vec<MemoryKey>, reach: Reach) -> Vec<MemoryKey> {
+    pub fn with_derived(&self, owner: &TenantId, keys: Vec<MemoryKey>, reach: Reach) -> Vec<MemoryKey> {
         let mut all: BTreeSet<MemoryKey> = keys.iter().copied().collect();
         let mut rest = keys;
         while let Some(source) = rest.pop().and_then(|key| self.memories.get(&key)) {
@@ -312,7 +312,7 @@ impl State {
     }
 
     /// Removes the summaries of quarters that replace a session which was forgotten because of its age.
-    fn end_retirement(&mut self, session: SessionKey) {
+    pub fn end_retirement(&mut self, session: SessionKey) {
         let Some(session) = self.session_mut(Some(session)) else { return };
         if let Some(retired) = session.retired.take() {
             let owner = session.owner.clone();
@@ -361,7 +361,7 @@ impl State {
     }
 
     /// Removes for good what the operation forgot.
-    fn purge(&mut self, owner: &TenantId, name: &str, now: Millis) -> Forgotten {
+    pub fn purge(&mut self, owner: &TenantId, name: &str, now: Millis) -> Forgotten {
         let is_open = |act: &&mut Act| {
             act.owner == *owner
                 && act.undone_at.is_none()
@@ -390,6 +390,7 @@ impl State {
         self.answers.retain(|(of, _), _| of != owner);
         self.embeddings.retain(|(of, _), _| of != owner);
         for (key, id) in keys.into_iter().zip(&purged.ids) {
+            self.leave_trace(key);
             self.remove(key);
             self.purged.insert((owner.clone(), id.clone()));
         }

@@ -16,6 +16,7 @@
 
 mod cache;
 mod changes;
+mod exchange;
 mod forget;
 mod links;
 mod queue;

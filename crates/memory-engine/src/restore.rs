@@ -150,6 +150,7 @@ impl State {
         copy.aliases.retain(|(of, _), _| of == owner);
         copy.operations.retain(|_, operation| operation.owner == *owner);
         copy.purged.retain(|(of, _)| of == owner);
+        copy.absent.retain(|(of, ..), _| of == owner);
         copy.statements.retain(|_, (of, _)| of == owner);
         copy.cursors.retain(|(of, _), _| of == owner);
         copy.counters.retain(|(of, _), _| of == owner);
@@ -181,8 +182,7 @@ impl State {
         now: Millis,
     ) -> Result<Outcome> {
         let RestoredMemory { memory, ordinal, .. } = restored;
-        let owner = &scope.tenant;
-        let is_new = self.met_before(owner, memory, is_private).is_none();
+        let is_new = self.met_before(scope, memory, is_private).is_none();
         if let (Some(session), Some(ordinal), true) = (self.session_mut(session), ordinal, is_new) {
             let gap = ordinal.checked_sub(session.last + 1);
             if gap.is_some_and(|gap| (1..=WIDEST_GAP).contains(&gap)) {
@@ -192,7 +192,7 @@ impl State {
         // A forgotten memory is stored even if its sources are forgotten too.
         match &restored.forgotten {
             None => self.save_one(scope, memory, session, is_private, now),
-            Some(_) => match self.met_before(owner, memory, is_private) {
+            Some(_) => match self.met_before(scope, memory, is_private) {
                 Some(outcome) => Ok(outcome),
                 None => self.insert(scope, memory, session, is_private, now),
             },

@@ -11,6 +11,7 @@ use tiro_store::{
     SubjectKey, SummaryRow,
 };
 
+pub use super::exchange::data::{Absent, Exchanged};
 pub use super::threads::data::{Blob, Piece, PieceText, ThreadData, Turn};
 
 /// Everything that a store holds.
@@ -32,6 +33,8 @@ pub struct State {
     pub operations: BTreeMap<String, Act>,
     /// The ids of purged memories.
     pub purged: BTreeSet<(TenantId, MemoryId)>,
+    /// The states of memories that are not here, by owner, by whether they are private, and by id.
+    pub absent: BTreeMap<(TenantId, bool, MemoryId), Absent>,
     /// The statements in memories, in the order of storing, with their owners.
     pub statements: BTreeMap<SubjectKey, (TenantId, Statement)>,
     /// The queue of summaries.
@@ -135,6 +138,8 @@ pub struct Stored {
     pub newer: BTreeSet<MemoryKey>,
     /// Its terms in the stash.
     pub stashed: Option<Stashed>,
+    /// What is exchanged of it.
+    pub exchanged: Exchanged,
 }
 
 /// A change of a file.

@@ -110,6 +110,7 @@ impl State {
         if replaced.newer.insert(newer) {
             let (owner, session) = (replaced.owner.clone(), replaced.session);
             self.touch(&owner, session);
+            self.changed(newer);
         }
         true
     }

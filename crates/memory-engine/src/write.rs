@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::MemoryStore;
-use super::state::{Chunk, FileChange, State, Stored};
+use super::state::{Absent, Chunk, Exchanged, FileChange, State, Stored};
 use tiro_base::error::{Error, Kind, Result};
 use tiro_base::memory::{Content, Draft, Group, Identity, Memory, MemoryId, MemoryKey, Millis, Provenance};
 use tiro_base::scope::{Scope, TenantId};
@@ -251,7 +251,7 @@ impl State {
         now: Millis,
     ) -> Result<Outcome> {
         let (owner, draft) = (&scope.tenant, &memory.draft);
-        if let Some(outcome) = self.met_before(owner, memory, is_private) {
+        if let Some(outcome) = self.met_before(scope, memory, is_private) {
             let Some(known) = self.key_in(owner, &memory.id, is_private) else { return Ok(outcome) };
             self.record(known, draft);
             return Ok(match &draft.occurrence {
@@ -269,13 +269,17 @@ impl State {
     }
 
     /// Returns the outcome of storing a memory whose id is known.
-    pub fn met_before(&self, owner: &TenantId, memory: &PreparedMemory, is_private: bool) -> Option<Outcome> {
+    pub fn met_before(&self, scope: &Scope, memory: &PreparedMemory, is_private: bool) -> Option<Outcome> {
+        let (owner, author) = (&scope.tenant, memory.draft.author.as_ref().unwrap_or(&scope.reader));
         let stored = self.key_in(owner, &memory.id, is_private).and_then(|key| self.memories.get(&key));
         let known = stored.map(|stored| KnownMemory {
             is_same: stored.text == memory.draft.text || tiro_redact::alike(&stored.text, &memory.draft.text),
             is_forgotten: !stored.is_living(),
         });
-        stale::outcome(known, self.purged.contains(&(owner.clone(), memory.id.clone())))
+        let place = (owner.clone(), is_private, memory.id.clone());
+        let is_left = |absent: &Absent| absent.state.is_forgotten && absent.author == *author;
+        let is_left = self.absent.get(&place).is_some_and(is_left);
+        stale::outcome(known, is_left || self.purged.contains(&(owner.clone(), memory.id.clone())))
     }
 
     /// Stores a memory whose id is new.
@@ -415,6 +419,7 @@ impl Stored {
             calls: BTreeMap::new(),
             newer: BTreeSet::new(),
             stashed: None,
+            exchanged: Exchanged::default(),
         }
     }
 }

@@ -20,6 +20,7 @@ mod columns;
 mod database;
 mod databases;
 mod error;
+mod exchange;
 mod foreign;
 mod forget;
 mod imports;

@@ -14,6 +14,7 @@ mod columns;
 mod connection;
 mod errno;
 mod error;
+mod exchange;
 mod file;
 mod files;
 mod foreign;

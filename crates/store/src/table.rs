@@ -197,6 +197,12 @@ macro_rules! methods {
                 note_token_counts(counts: &[(ContentHash, u32)]) -> ();
                 cache(key: [u8; 32], body: String, now: Millis, ttl_ms: Millis, max_bytes: i64) -> ();
             }
+            ReadChanges {
+                changes(name: Option<&AuthorId>, wanted: &WantedChanges, after: i64, limit: usize) -> Changes;
+            }
+            MergeChanges {
+                merge_changes(name: Option<&AuthorId>, peer: &str, rights: MergeRights, incoming: Vec<Incoming>, now: Millis) -> Vec<MergeOutcome>;
+            }
             Restore {
                 restore_sessions(sessions: Vec<ForeignSession>) -> ();
                 restore(restored: Vec<RestoredMemory>, now: Millis) -> Receipt;

@@ -15,6 +15,10 @@ pub const TRUSTED: Millis = 30 * 24 * 60 * 60 * 1000;
 /// (`migrations/0007_weak_links.sql`), so a lower value here would change nothing.
 pub const LEAST_CONFIDENCE: f64 = 0.5;
 
+/// A page of changes for a peer ends when its texts and embeddings have this many bytes. Arbitrary: about as much as a page
+/// of a backup.
+pub const PAGE_OF_CHANGES: usize = 8 << 20;
+
 /// The text index is merged again once it has grown by this factor. With this factor, all merges together write at most
 /// four times the size of the index. Shown by `evals latency`: searches take a quarter less time if the index is a
 /// single segment.

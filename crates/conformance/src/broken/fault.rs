@@ -202,6 +202,30 @@ faults! {
     RestoresAsNew,
     /// Restores no sessions.
     RestoresNoSessions,
+    /// Gives peers no contents of memories.
+    DropsContents,
+    /// Doesn't tell peers what is forgotten.
+    HidesForgotten,
+    /// Gives a peer back what came from it.
+    GivesBack,
+    /// Never gives changes of memories that came from a peer.
+    KeepsBack,
+    /// Merges changes as if the peer knew the reader by no other name.
+    IgnoresNames,
+    /// Reports changes of peers as merged but drops them.
+    LosesMerges,
+    /// Merges what comes as if it were the latest.
+    TakesWhatComes,
+    /// Merges memories without their states.
+    DropsStates,
+    /// Drops the states of memories that aren't here.
+    ForgetsStates,
+    /// Merges every change in the name of the reader.
+    TakesAnyName,
+    /// Merges changes that the peer may not make.
+    IgnoresRights,
+    /// Shares the memories that a peer sends as private.
+    SharesWhatIsPrivate,
     /// Drops the last block of a turn.
     LosesBlocks,
     /// Drops the copies of files that an assistant has.

@@ -1,11 +1,12 @@
 //! A store that breaks a promise: it returns wrong results and no errors.
 //!
 //! A handle passes every call on to the handle of a sound engine. The methods that a [`Fault`] changes are in
-//! `memories`, `searches`, `derived`, `embedded`, `shared`, `stash` and `threads`. They take precedence over the methods of
+//! `memories`, `searches`, `derived`, `embedded`, `exchange`, `shared`, `stash` and `threads`. They take precedence over the methods of
 //! `Passes` that have the same names.
 
 mod derived;
 mod embedded;
+mod exchange;
 mod fault;
 mod lifecycle;
 mod members;
@@ -35,14 +36,14 @@ use tiro_base::thread::{ContentHash, Thread, ThreadName};
 use tiro_store::methods;
 use tiro_store::{
     About, ActivityRow, Attempt, AuthorRow, Before, BehindRow, CacheStats, CallRow, CandidateQuery,
-    Candidates, Check, ChunkKey, ChunkRange, CommitLinks, CommitRow, ContextParts, ContextQuery,
+    Candidates, Changes, Check, ChunkKey, ChunkRange, CommitLinks, CommitRow, ContextParts, ContextQuery,
     ConversationRow, Exchange, Expired, ForeignForgotten, ForeignSession, Forgotten, GraphRow, GrownSession,
-    Growth, LeftSession, LevelCount, LinkedCommit, Measurement, MessageRow, NewStatement, Operation, Origin,
-    Outcome, Pace, PendingChunk, PreparedChunk, PreparedMemory, QueueCounts, QueueKey, Queued, Reach,
-    Receipt, Recorded, Renamed, ReplacementQuery, Replacements, Reset, ResetDone, RestoredMemory, Saved,
-    Savings, SegmentRow, Selection, SessionRow, ShownLine, ShownMemory, Sizes, SourceState, StashContents,
-    StashExpired, StashPage, StashReceipt, StashedMemory, Stashing, Stats, SummarisedSegment, Summary,
-    SummaryRow, ThreadRow, TurnRecord, TurnRow, Wanted, WriteRow,
+    Growth, Incoming, LeftSession, LevelCount, LinkedCommit, Measurement, MergeOutcome, MergeRights,
+    MessageRow, NewStatement, Operation, Origin, Outcome, Pace, PendingChunk, PreparedChunk, PreparedMemory,
+    QueueCounts, QueueKey, Queued, Reach, Receipt, Recorded, Renamed, ReplacementQuery, Replacements, Reset,
+    ResetDone, RestoredMemory, Saved, Savings, SegmentRow, Selection, SessionRow, ShownLine, ShownMemory,
+    Sizes, SourceState, StashContents, StashExpired, StashPage, StashReceipt, StashedMemory, Stashing, Stats,
+    SummarisedSegment, Summary, SummaryRow, ThreadRow, TurnRecord, TurnRow, Wanted, WantedChanges, WriteRow,
 };
 use tiro_text::words::Term;
 

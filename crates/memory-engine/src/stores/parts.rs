@@ -22,6 +22,7 @@ impl State {
     pub fn has_private(&self) -> bool {
         self.memories.values().any(|memory| memory.is_private)
             || self.sessions.values().any(|session| session.is_private)
+            || self.absent.keys().any(|(_, is_private, _)| *is_private)
     }
 
     /// Returns what the reader of the scope sees, with no other part.
@@ -94,6 +95,7 @@ impl State {
         self.aliases.extend(other.aliases);
         self.operations.extend(other.operations);
         self.purged.extend(other.purged);
+        self.absent.extend(other.absent);
         self.statements.extend(other.statements);
         self.queue.extend(other.queue);
         self.attempts.extend(other.attempts);
@@ -172,6 +174,7 @@ impl State {
         let attempts = std::mem::take(&mut self.attempts);
         (mine.attempts, self.attempts) =
             attempts.into_iter().partition(|(session, _)| mine.sessions.contains_key(session));
+        mine.absent = taken(&mut self.absent, |(_, is_private, _), _| *is_private);
         let was_private =
             |id: &MemoryId| before.memories.values().any(|memory| memory.is_private && memory.id == *id);
         let purged = std::mem::take(&mut self.purged);
@@ -212,6 +215,7 @@ impl State {
         self.memories.is_empty()
             && self.sessions.is_empty()
             && self.purged.is_empty()
+            && self.absent.is_empty()
             && self.answers.is_empty()
             && self.embeddings.is_empty()
             && self.token_counts.is_empty()
@@ -255,6 +259,7 @@ impl State {
             if let Some(memory) = self.memories.get(&key) {
                 self.purged.insert((memory.owner.clone(), memory.id.clone()));
             }
+            self.leave_trace(key);
             self.remove(key);
             removed.insert(id);
         }

@@ -4,15 +4,19 @@ mod compared;
 mod engine;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use self::engine::InMemory;
 use super::MemoryStores;
 use tiro_base::error::Kind;
 use tiro_base::memory::{Draft, Kind as MemoryKind, Provenance};
 use tiro_base::scope::{ProjectId, Scope, TenantId};
+use tiro_conformance::exchange::converging;
 use tiro_conformance::fixture::{Answered, Fixture, prepared};
 use tiro_conformance::run;
-use tiro_store::{Files, Stores};
+use tiro_conformance::subject::{Engine, project};
+use tiro_sqlite::SqliteStore;
+use tiro_store::{Files, Flavour, Store, Stores};
 
 mod holds {
     tiro_conformance::holds!(crate::tests::engine::InMemory::new);
@@ -21,6 +25,16 @@ mod holds {
 #[test]
 fn a_returned_summary_is_of_the_living_messages_of_its_range() {
     run::summaries_are_of_living_messages(&|| Box::new(InMemory::new()));
+}
+
+#[test]
+fn stores_that_exchange_their_memories_with_those_of_sqlite_become_equal() {
+    converging::stores_become_equal(24, &|| {
+        let (server, client, folder) = (InMemory::new(), InMemory::new(), tempfile::tempdir().unwrap());
+        let file = SqliteStore::open(&folder.path().join("tiro.db"), Flavour::Project, project()).unwrap();
+        let stores: Vec<Arc<dyn Store>> = vec![server.open(), client.open(), Arc::new(file)];
+        (stores, Box::new((server, client, folder)))
+    });
 }
 
 #[tokio::test]

@@ -14,6 +14,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0003_rows.sql"),
     include_str!("../../migrations/0004_registry.sql"),
     include_str!("../../migrations/0005_members.sql"),
+    include_str!("../../migrations/0006_exchange.sql"),
     include_str!("../../migrations/0007_databases.sql"),
 ];
 

@@ -3,6 +3,7 @@
 //! Forgetting a memory sets its tombstone. From then on, no answer contains the memory until `undo` restores it. What
 //! was made of a forgotten message is removed by triggers (`migrations/0002_triggers.sql`).
 
+pub(crate) mod merged;
 mod purge;
 mod retired;
 pub(crate) mod select;
@@ -342,8 +343,14 @@ pub(crate) async fn bring_back(
         .await?;
     let came: HashSet<i64> = came.iter().map(|row| row.get(0)).collect();
     let rows: Vec<SelectedRow> = rows.iter().filter(|row| came.contains(&row.seq)).cloned().collect();
+    index_revived(tx, &rows).await?;
+    Ok(rows)
+}
+
+/// Updates the text index for messages that got a neighbour back because `rows` were restored.
+async fn index_revived(tx: &Transaction, rows: &[SelectedRow]) -> Result<()> {
     // A message that was forgotten when it was restored from a backup is not indexed yet.
-    let (owners, seqs) = keys_of(&rows);
+    let (owners, seqs) = keys_of(rows);
     let new = tx
         .rows(
             "SELECT DISTINCT c.memory FROM unnest($1::bigint[], $2::bigint[]) AS u (owner, memory)
@@ -358,6 +365,5 @@ pub(crate) async fn bring_back(
     let changed = rows
         .iter()
         .filter(|row| new.contains(&row.seq) || row.session.zip(row.ordinal).is_some_and(&is_at_the_edge));
-    turns::index_neighbours(tx, &places(changed)).await?;
-    Ok(rows)
+    turns::index_neighbours(tx, &places(changed)).await
 }

@@ -86,7 +86,12 @@ impl PostgresStore {
 }
 
 /// Records that the memories of `operation` are being purged, and returns them. From now on, they can't be restored.
-async fn begin(tx: &Transaction, scope: &Scope, operation: &str, now: Millis) -> Result<Forgotten> {
+pub(super) async fn begin(
+    tx: &Transaction,
+    scope: &Scope,
+    operation: &str,
+    now: Millis,
+) -> Result<Forgotten> {
     let own = tx.own_known(scope);
     let begun = tx
         .execute(

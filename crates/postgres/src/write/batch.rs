@@ -54,6 +54,8 @@ pub(crate) struct Batch {
     known: HashMap<(i64, String), Known>,
     /// The purged ids of the batch, by part.
     purged: HashSet<(i64, String)>,
+    /// The authors of memories that are not here, but of which it is known that they are forgotten, by part and id.
+    left: HashMap<(i64, String), String>,
     /// The living memories that memories of the batch refer to, by part and id.
     sources: HashSet<(i64, String)>,
     sessions: HashMap<(i64, SessionId), OpenSession>,
@@ -121,6 +123,7 @@ impl Batch {
             now,
             known: HashMap::new(),
             purged: HashSet::new(),
+            left: HashMap::new(),
             sources: HashSet::new(),
             sessions: HashMap::new(),
             rows: Rows::default(),
@@ -140,6 +143,11 @@ impl Batch {
         let sql = "SELECT owner, id FROM purged WHERE owner = ANY ($1) AND id = ANY ($2)";
         for row in tx.rows(sql, &[&parts, &ids]).await? {
             batch.purged.insert((row.get(0), row.get(1)));
+        }
+        let sql =
+            "SELECT owner, id, author FROM absent WHERE owner = ANY ($1) AND id = ANY ($2) AND is_forgotten";
+        for row in tx.rows(sql, &[&parts, &ids]).await? {
+            batch.left.insert((row.get(0), row.get(1)), row.get(2));
         }
         if !sources.is_empty() {
             let sql = "SELECT owner, id FROM memories
@@ -172,9 +180,10 @@ impl Batch {
         };
         let hash = blake3::hash(draft.text.as_bytes());
         let place = (owner, id.as_str().to_owned());
-        if let Some(outcome) =
-            outcome(self.known.get(&place), self.purged.contains(&place), &hash, &draft.text)
-        {
+        let author = author_of(tx, scope, owner, draft);
+        let is_left = self.left.get(&place).is_some_and(|left| left == author);
+        let is_purged = is_left || self.purged.contains(&place);
+        if let Some(outcome) = outcome(self.known.get(&place), is_purged, &hash, &draft.text) {
             let Some(Known { seq, .. }) = self.known.get(&place) else { return Ok(outcome) };
             if is_forgotten {
                 return Ok(outcome);
@@ -205,7 +214,6 @@ impl Batch {
             Some(session) if is_numbered => Some(session.next(wanted)),
             _ => None,
         };
-        let author = author_of(tx, scope, owner, draft);
         self.rows.push((owner, seq), memory, author, (session_seq, ordinal), hash.as_bytes());
         self.rows.marked.push(is_marked);
         self.evidence.add(owner, seq, draft);

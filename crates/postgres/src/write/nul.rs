@@ -8,7 +8,7 @@ use tiro_base::memory::Draft;
 use tiro_store::PreparedMemory;
 
 /// Returns the memory as it can be stored.
-pub(super) fn storable(memory: &PreparedMemory) -> Cow<'_, PreparedMemory> {
+pub(crate) fn storable(memory: &PreparedMemory) -> Cow<'_, PreparedMemory> {
     match texts(&memory.draft).any(|text| text.contains('\0')) {
         true => Cow::Owned(replaced(memory.clone())),
         false => Cow::Borrowed(memory),

@@ -67,6 +67,8 @@ const DOCUMENTS: Migration =
     Migration { sql: include_str!("../../migrations/0016_documents.sql"), min_reader: 16, min_writer: 16 };
 const COUNTS: Migration =
     Migration { sql: include_str!("../../migrations/0017_counts.sql"), min_reader: 16, min_writer: 16 };
+const EXCHANGE: Migration =
+    Migration { sql: include_str!("../../migrations/0018_exchange.sql"), min_reader: 16, min_writer: 16 };
 /// The same migrations for `owner.db`, beginning with [`SESSIONS`]. In `owner.db`, the versions of these migrations are
 /// higher, because they come after the migration [`REGISTRY`].
 const OWNER_SESSIONS: Migration = Migration { min_reader: 2, min_writer: 2, ..SESSIONS };
@@ -84,6 +86,7 @@ const OWNER_ROW_SUMS: Migration = Migration { min_reader: 2, min_writer: 2, ..RO
 const OWNER_AUTHORS: Migration = Migration { min_reader: 2, min_writer: 2, ..AUTHORS };
 const OWNER_CORRECTIONS: Migration = Migration { min_reader: 2, min_writer: 2, ..CORRECTIONS };
 const OWNER_COUNTS: Migration = Migration { min_reader: 2, min_writer: 2, ..COUNTS };
+const OWNER_EXCHANGE: Migration = Migration { min_reader: 2, min_writer: 2, ..EXCHANGE };
 const REGISTRY: Migration =
     Migration { sql: include_str!("../../migrations/registry_0001.sql"), min_reader: 2, min_writer: 2 };
 const LEDGER: Migration = Migration {
@@ -119,6 +122,7 @@ fn migrations(flavour: Flavour) -> &'static [Migration] {
             CORRECTIONS,
             DOCUMENTS,
             COUNTS,
+            EXCHANGE,
         ],
         Flavour::Owner => &[
             MEMORIES,
@@ -141,6 +145,7 @@ fn migrations(flavour: Flavour) -> &'static [Migration] {
             OWNER_CORRECTIONS,
             OWNER_COUNTS,
             MEMBERS,
+            OWNER_EXCHANGE,
         ],
     }
 }

@@ -15,6 +15,8 @@ mod rest;
 mod restore;
 mod stashed;
 
+pub(crate) use restore::WIDEST_GAP;
+
 use std::collections::HashSet;
 use std::path::Path;
 

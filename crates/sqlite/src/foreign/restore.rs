@@ -23,7 +23,7 @@ use tiro_store::{ForeignForgotten, ForeignSession, Outcome, Receipt, RestoredMem
 
 /// The maximum number of ordinals that a restored message may skip. Skipped ordinals belong to purged messages.
 /// Arbitrary: a gap costs nothing, but a backup must not be able to use up all ordinals.
-const WIDEST_GAP: i64 = 1_000_000;
+pub(crate) const WIDEST_GAP: i64 = 1_000_000;
 
 impl SqliteStore {
     pub(crate) async fn restore_sessions(

@@ -3,6 +3,7 @@
 //! Forgetting a memory sets its tombstone. From then on, no answer contains the memory until `undo` restores it.
 
 mod erase;
+pub(crate) mod merged;
 mod purge;
 mod retired;
 mod select;
@@ -329,11 +330,27 @@ pub(crate) fn bring_back(
         }
     }
     rows.retain(|row| came.contains(&row.seq));
+    index_revived(connection, &rows)?;
+    Ok(rows)
+}
+
+/// Restores the rows, which are forgotten.
+fn revive(connection: &Connection, rows: &[SelectedRow]) -> Result<()> {
+    for row in rows {
+        connection
+            .prepare_cached("UPDATE memories SET tombstoned_at = NULL WHERE seq = ?1")?
+            .execute([row.seq])?;
+        log_chunks(connection, row.seq, "added")?;
+    }
+    index_revived(connection, rows)
+}
+
+/// Updates the text index for messages that got a neighbour back because `rows` were restored.
+fn index_revived(connection: &Connection, rows: &[SelectedRow]) -> Result<()> {
     let turns = rows.iter().filter_map(|row| row.session.zip(row.ordinal)).collect();
     let is_at_the_edge = retention::at_the_edge(turns, NEIGHBOURS);
     let changed = rows.iter().filter(|row| row.session.zip(row.ordinal).is_some_and(&is_at_the_edge));
-    reindex_neighbours(connection, changed)?;
-    Ok(rows)
+    reindex_neighbours(connection, changed)
 }
 
 /// Updates the text index for messages that lost or gained a neighbour because `rows` were forgotten or restored.

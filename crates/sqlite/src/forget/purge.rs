@@ -138,7 +138,12 @@ impl SqliteStore {
 }
 
 /// Records that the memories of `operation` are being purged, and returns them. From now on, they can't be restored.
-fn begin(connection: &Connection, scope: &Scope, operation: &str, now: Millis) -> Result<Forgotten> {
+pub(super) fn begin(
+    connection: &Connection,
+    scope: &Scope,
+    operation: &str,
+    now: Millis,
+) -> Result<Forgotten> {
     let own = parts::own(scope);
     let begun = connection
         .prepare_cached(

@@ -24,7 +24,8 @@ pub(crate) fn save_one(
     let owner = scope.tenant.as_str();
     let PreparedMemory { id, draft, .. } = memory;
     let hash = blake3::hash(draft.text.as_bytes());
-    if let Some(outcome) = record::met_before(connection, owner, id, hash.as_bytes(), &draft.text)? {
+    let place = (owner, author_of(scope, draft));
+    if let Some(outcome) = record::met_before(connection, place, id, hash.as_bytes(), &draft.text)? {
         links::record(connection, owner, id, draft)?;
         return match &draft.occurrence {
             Some(occurrence) if outcome != Outcome::Forgotten => {
@@ -48,9 +49,9 @@ pub(crate) fn insert_one(
     session: Option<&mut OpenSession>,
     now: Millis,
 ) -> Result<Outcome> {
-    let (owner, text) = (scope.tenant.as_str(), &memory.draft.text);
+    let (place, text) = ((scope.tenant.as_str(), author_of(scope, &memory.draft)), &memory.draft.text);
     let hash = blake3::hash(text.as_bytes());
-    match record::met_before(connection, owner, &memory.id, hash.as_bytes(), text)? {
+    match record::met_before(connection, place, &memory.id, hash.as_bytes(), text)? {
         Some(outcome) => Ok(outcome),
         None => insert(connection, scope, memory, hash, session, now),
     }
@@ -99,7 +100,7 @@ fn insert_row(
 ) -> Result<i64> {
     let owner = scope.tenant.as_str();
     let (tenant, alone) = parts::names(owner);
-    let author = alone.unwrap_or_else(|| draft.author.as_ref().unwrap_or(&scope.reader).as_str());
+    let author = author_of(scope, draft);
     connection
         .prepare_cached(
             "INSERT INTO memories (owner, id, kind, provenance, session, ordinal, role, speaker, title, topic,
@@ -134,6 +135,13 @@ fn insert_row(
             alone.is_none(),
         ])?;
     Ok(connection.last_insert_rowid())
+}
+
+/// Returns the author of a new memory in the part of the scope: whose private part it is, or who the draft says, or who
+/// writes.
+fn author_of<'a>(scope: &'a Scope, draft: &'a Draft) -> &'a str {
+    let alone = parts::names(scope.tenant.as_str()).1;
+    alone.unwrap_or_else(|| draft.author.as_ref().unwrap_or(&scope.reader).as_str())
 }
 
 /// Inserts the references, the paths and the parents of the memory in row `seq`.

@@ -11,13 +11,13 @@ use tiro_base::scope::Scope;
 use tiro_store::Outcome;
 use tiro_store::decide::stale::{self, KnownMemory};
 
-/// Returns the result of storing a memory whose id the store knows; `None` for a new id.
+/// Returns the result of storing a memory of `author` whose id the store knows; `None` for a new id.
 ///
 /// Texts that differ only in the digits of redaction marks count as the same, because the digits depend on the project
 /// and the version. If the stored text is damaged and the new text is the right one, the stored text is repaired.
 pub(super) fn met_before(
     connection: &Connection,
-    owner: &str,
+    (owner, author): (&str, &str),
     id: &MemoryId,
     hash: &[u8; 32],
     text: &str,
@@ -48,10 +48,15 @@ pub(super) fn met_before(
         }
         None => None,
     };
+    // The memory may also be forgotten in another store of its author, from which only the state came.
     let is_purged = stored.is_none()
         && connection
-            .prepare_cached("SELECT 1 FROM purged WHERE owner = ?1 AND id = ?2")?
-            .exists((owner, id.as_str()))?;
+            .prepare_cached(
+                "SELECT 1 FROM purged WHERE owner = ?1 AND id = ?2
+                 UNION ALL SELECT 1 FROM absent
+                     WHERE owner = ?1 AND id = ?2 AND is_forgotten AND coalesce(author, ?4) = ?3",
+            )?
+            .exists((owner, id.as_str(), author, parts::names(owner).0))?;
     Ok(stale::outcome(stored, is_purged))
 }
 

@@ -5,6 +5,7 @@
 
 pub mod clock;
 pub mod context;
+pub mod exchange;
 pub mod keys;
 pub mod leases;
 pub mod queue;

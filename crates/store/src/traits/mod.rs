@@ -4,6 +4,7 @@
 mod bookkeeping;
 mod commits;
 mod embeddings;
+mod exchange;
 mod forgetting;
 mod memories;
 mod queue;
@@ -18,6 +19,7 @@ mod threads;
 pub use bookkeeping::Bookkeeping;
 pub use commits::{ReadCommits, WriteCommits};
 pub use embeddings::{ReadEmbeddings, WriteEmbeddings};
+pub use exchange::{MergeChanges, ReadChanges};
 pub use forgetting::{Forget, ReadForgotten};
 pub use memories::{ReadMemories, WriteMemories};
 pub use queue::{ReadQueue, WorkQueue};
@@ -49,6 +51,7 @@ pub trait ReadStore:
     + ReadStash
     + ReadThreads
     + ReadRecords
+    + ReadChanges
 {
 }
 
@@ -66,6 +69,7 @@ impl<T> ReadStore for T where
         + ReadStash
         + ReadThreads
         + ReadRecords
+        + ReadChanges
 {
 }
 
@@ -86,6 +90,7 @@ pub trait Store:
     + WriteStash
     + WriteThreads
     + WriteRecords
+    + MergeChanges
     + Restore
     + Lifecycle
 {
@@ -105,6 +110,7 @@ impl<T> Store for T where
         + WriteStash
         + WriteThreads
         + WriteRecords
+        + MergeChanges
         + Restore
         + Lifecycle
 {

@@ -1,0 +1,186 @@
+//! Promises about merging what changed in another store.
+
+use super::peer::{LATER, all, alone, everything, forgotten_at, incoming, marked_at};
+use crate::fixture::{Answered, Fixture, commit, embedded, fact, message, note};
+use tiro_base::filter::Filter;
+use tiro_base::scope::{AuthorId, Visibility};
+use tiro_store::*;
+
+impl Fixture {
+    /// Merges changes of a peer that may change everything.
+    async fn merge(&self, changes: Vec<Incoming>) -> Vec<MergeOutcome> {
+        let merged = self.store.merge_changes(&self.scope, None, "laptop", MergeRights::ALL, changes, LATER);
+        merged.await.answered()
+    }
+}
+
+fn ana() -> AuthorId {
+    AuthorId::new("ana")
+}
+
+pub async fn a_merged_memory_is_stored_with_all_of_it(fixture: Fixture) {
+    let mut said = message("ana/auth", "maple");
+    said.draft.time = 77;
+    let id = said.id.clone();
+    let mut change = incoming(said, &ana(), marked_at(7));
+    change.state.importance = Some(0.5);
+    change.content.as_mut().unwrap().ordinal = Some(4);
+    let larch = embedded(note("larch"), [1.0, 0.0, 0.0, 0.0]);
+    let changes = vec![change, incoming(larch, &ana(), ExchangedState::default())];
+    assert_eq!(fixture.merge(changes).await, [MergeOutcome::Stored; 2]);
+    let memory = fixture.living(&id).await.expect("it is stored");
+    assert_eq!((memory.author, memory.time, memory.marked), (ana(), 77, true));
+    assert_eq!((memory.importance, memory.ordinal), (Some(0.5), Some(4)));
+    assert_eq!((fixture.found("maple").await, fixture.found("larch").await), (1, 1));
+    assert_eq!(fixture.near(&fixture.scope, &Filter::default(), [1.0, 0.0, 0.0, 0.0], 9).await, ["larch"]);
+    let state = all(fixture.store.as_ref(), &fixture.scope, None, &everything()).await[0].state;
+    assert_eq!(state, ExchangedState { importance: Some(0.5), ..marked_at(7) });
+    assert!(fixture.store.check(&fixture.scope).await.answered().is_sound());
+}
+
+pub async fn the_later_of_two_marks_holds(fixture: Fixture) {
+    let larch = note("larch");
+    let id = fixture.put(larch.clone()).await;
+    let owner = AuthorId::new(fixture.scope.reader.as_str());
+    let unmarked = ExchangedState { is_marked: false, ..marked_at(LATER) };
+    let early = alone(&larch, &owner, marked_at(7));
+    assert_eq!(fixture.merge(vec![early.clone()]).await, [MergeOutcome::Changed]);
+    assert!(fixture.living(&id).await.unwrap().marked);
+    assert_eq!(fixture.merge(vec![alone(&larch, &owner, unmarked)]).await, [MergeOutcome::Changed]);
+    assert_eq!(fixture.merge(vec![early]).await, [MergeOutcome::Known], "it is older");
+    assert!(!fixture.living(&id).await.unwrap().marked);
+    // What happens here afterwards is later, although the clock here is behind.
+    fixture.store.mark(&fixture.scope, std::slice::from_ref(&id), true, None).await.answered();
+    assert_eq!(fixture.merge(vec![alone(&larch, &owner, unmarked)]).await, [MergeOutcome::Known]);
+    assert!(fixture.living(&id).await.unwrap().marked);
+}
+
+pub async fn a_merged_forgetting_forgets_what_is_derived_too(fixture: Fixture) {
+    let said = message("s", "maple");
+    let id = fixture.put(said.clone()).await;
+    let derived = fixture.put(fact("s", "of maple", &[&id])).await;
+    let owner = fixture.scope.reader.clone();
+    let forgotten = alone(&said, &owner, forgotten_at(LATER));
+    assert_eq!(fixture.merge(vec![forgotten]).await, [MergeOutcome::Changed]);
+    assert!(fixture.living(&id).await.is_none() && fixture.living(&derived).await.is_none());
+    assert_eq!(fixture.found("maple").await, 0);
+    let again = fixture.save(vec![said.clone()]).await;
+    assert_eq!(again.outcomes[0].1, Outcome::Forgotten);
+    let undone = fixture.store.undo(&fixture.scope, None, 9).await;
+    assert!(undone.is_err(), "it was not forgotten by an operation here");
+    let back = ExchangedState { is_forgotten: false, ..forgotten_at(LATER + 1) };
+    assert_eq!(fixture.merge(vec![alone(&said, &owner, back)]).await, [MergeOutcome::Changed]);
+    assert!(fixture.living(&id).await.is_some());
+    assert_eq!(fixture.found("maple").await, 1);
+    assert!(fixture.store.check(&fixture.scope).await.answered().is_sound());
+}
+
+pub async fn a_merged_purge_removes_the_text_and_nothing_brings_it_back(fixture: Fixture) {
+    let larch = note("a qwzxv");
+    let id = fixture.put(larch.clone()).await;
+    fixture.put(note("maple")).await;
+    let owner = fixture.scope.reader.clone();
+    let purged = ExchangedState { is_purged: true, ..ExchangedState::default() };
+    assert_eq!(fixture.merge(vec![alone(&larch, &owner, purged)]).await, [MergeOutcome::Changed]);
+    assert!(fixture.living(&id).await.is_none() && !fixture.engine.holds("qwzxv"));
+    assert!(fixture.store.is_purged(&fixture.scope, &id).await.answered());
+    let living = ExchangedState { is_forgotten: false, ..forgotten_at(LATER + 9) };
+    let come = incoming(larch.clone(), &owner, living);
+    assert_eq!(fixture.merge(vec![come]).await, [MergeOutcome::Purged]);
+    assert_eq!(fixture.save(vec![larch]).await.outcomes[0].1, Outcome::Forgotten);
+    assert_eq!(fixture.listed(&Filter::default()).await, ["maple"]);
+    let changes = all(fixture.store.as_ref(), &fixture.scope, None, &everything()).await;
+    assert!(changes.iter().any(|change| change.id == id && change.state.is_purged));
+}
+
+pub async fn a_state_that_comes_first_waits_for_its_memory(fixture: Fixture) {
+    let [left, marked] = [note("maple"), note("larch")];
+    let owner = fixture.scope.reader.clone();
+    let states = vec![alone(&left, &owner, forgotten_at(LATER)), alone(&marked, &owner, marked_at(LATER))];
+    assert_eq!(fixture.merge(states).await, [MergeOutcome::Remembered; 2]);
+    assert!(fixture.listed(&Filter::default()).await.is_empty());
+    assert_eq!(fixture.save(vec![left.clone()]).await.outcomes[0].1, Outcome::Forgotten);
+    let contents = vec![
+        incoming(left.clone(), &owner, ExchangedState::default()),
+        incoming(marked.clone(), &owner, ExchangedState::default()),
+    ];
+    assert_eq!(fixture.merge(contents).await, [MergeOutcome::Stored; 2]);
+    assert!(fixture.living(&left.id).await.is_none());
+    assert!(fixture.living(&marked.id).await.expect("it is living").marked);
+}
+
+pub async fn a_state_in_anothers_name_does_not_count(fixture: Fixture) {
+    let made = commit('a', "one", 10);
+    let forgotten = alone(&made, &AuthorId::new("rolf"), forgotten_at(LATER));
+    assert_eq!(fixture.merge(vec![forgotten]).await, [MergeOutcome::Remembered]);
+    assert_eq!(fixture.save(vec![made.clone()]).await.outcomes[0].1, Outcome::Stored);
+    assert!(fixture.living(&made.id).await.is_some());
+}
+
+pub async fn another_text_under_an_id_is_reported_and_not_stored(fixture: Fixture) {
+    let larch = note("larch");
+    let id = fixture.put(larch.clone()).await;
+    let mut other = incoming(larch, &fixture.scope.reader.clone(), forgotten_at(LATER));
+    let text = &mut other.content.as_mut().unwrap().memory;
+    text.draft.text = "maple".into();
+    assert_eq!(fixture.merge(vec![other]).await, [MergeOutcome::Conflict]);
+    assert_eq!(fixture.living(&id).await.expect("nothing changed").text, "larch");
+}
+
+pub async fn others_memories_are_changed_only_with_a_right(fixture: Fixture) {
+    let larch = note("larch");
+    let id = fixture.put(larch.clone()).await;
+    let reader = fixture.scope.read_by(ana());
+    let owner = fixture.scope.reader.clone();
+    let change =
+        ExchangedState { is_marked: true, marked_at: marked_at(LATER).marked_at, ..forgotten_at(LATER) };
+    let merge =
+        |rights, changes| fixture.store.merge_changes(&reader, None, "laptop", rights, changes, LATER);
+    let none = MergeRights { marks_others: false, forgets_others: false };
+    // The author that is named doesn't count: the store knows the author.
+    for author in [&owner, &ana()] {
+        let refused = merge(none, vec![alone(&larch, author, change)]).await.answered();
+        assert_eq!(refused, [MergeOutcome::Refused]);
+    }
+    let memory = fixture.living(&id).await.expect("it isn't forgotten");
+    assert!(!memory.marked);
+    let marks = MergeRights { marks_others: true, forgets_others: false };
+    assert_eq!(merge(marks, vec![alone(&larch, &owner, change)]).await.answered(), [MergeOutcome::Refused]);
+    assert!(fixture.living(&id).await.expect("it isn't forgotten").marked, "what is allowed was merged");
+    let forged = incoming(note("maple"), &owner, ExchangedState::default());
+    assert_eq!(merge(none, vec![forged]).await.answered(), [MergeOutcome::Refused]);
+    let own = incoming(note("oak"), &ana(), ExchangedState::default());
+    assert_eq!(merge(none, vec![own]).await.answered(), [MergeOutcome::Stored]);
+}
+
+pub async fn what_a_peer_keeps_private_stays_with_its_author(fixture: Fixture) {
+    let reader = fixture.scope.read_by(ana());
+    let private = |author: &AuthorId, text: &str| Incoming {
+        visibility: Visibility::Private,
+        ..incoming(note(text), author, ExchangedState::default())
+    };
+    let changes = vec![private(&ana(), "maple"), private(&AuthorId::new("rolf"), "larch")];
+    let merged = fixture.store.merge_changes(&reader, None, "laptop", MergeRights::ALL, changes, 5);
+    assert_eq!(merged.await.answered(), [MergeOutcome::Stored, MergeOutcome::Refused]);
+    assert!(fixture.listed(&Filter::default()).await.is_empty());
+    let own = fixture.store.list(&reader, &Filter::default(), None, 9).await.answered();
+    assert_eq!(own.len(), 1);
+}
+
+pub async fn an_id_of_somebody_else_is_not_mistaken_for_ones_own(fixture: Fixture) {
+    let said = message("auth", "maple");
+    let own = fixture.put(said.clone()).await;
+    let mut others = message("auth", "maple");
+    others.draft.text = "willow".into();
+    let merge = |changes| {
+        fixture.store.merge_changes(&fixture.scope, Some(&NAME), "server", MergeRights::ALL, changes, 5)
+    };
+    static NAME: std::sync::LazyLock<AuthorId> = std::sync::LazyLock::new(ana);
+    let come = incoming(others, &AuthorId::new("team"), ExchangedState::default());
+    assert_eq!(merge(vec![come]).await.answered(), [MergeOutcome::Stored]);
+    assert_eq!(fixture.living(&own).await.expect("it stays").text, "maple");
+    assert_eq!((fixture.found("maple").await, fixture.found("willow").await), (1, 1));
+    let gone = alone(&said, &AuthorId::new("team"), forgotten_at(LATER));
+    assert_eq!(merge(vec![gone]).await.answered(), [MergeOutcome::Changed]);
+    assert_eq!((fixture.found("maple").await, fixture.found("willow").await), (1, 0));
+}

@@ -1,0 +1,191 @@
+//! What a store knows of the memories of incoming changes, read for all of them at once.
+
+use std::collections::{HashMap, HashSet};
+
+use super::giving::{STATE, state};
+use crate::columns;
+use crate::error::Result;
+use crate::forget::{SELECTED, SelectedRow, selected_row};
+use crate::transactions::Transaction;
+use crate::write::nul::storable;
+use tiro_base::memory::MemoryId;
+use tiro_base::scope::{AuthorId, Scope};
+use tiro_store::decide::exchange::{self, KnownState};
+use tiro_store::{ExchangedState, Incoming};
+
+/// The memory of an incoming change.
+pub(super) struct Known {
+    pub state: KnownState,
+    pub at: At,
+    /// Whether the memory belongs to the reader.
+    pub is_own: bool,
+}
+
+/// Where a known memory is.
+pub(super) enum At {
+    /// In a row of `memories`.
+    Here(SelectedRow),
+    /// Nowhere: only its state is known, by its part and its id.
+    Absent(i64, String),
+}
+
+/// What the parts that a reader sees have of some memories, by part and by the id under which each travels.
+pub(super) struct Lookup {
+    here: HashMap<(i64, String), Here>,
+    absent: HashMap<(i64, String), Absent>,
+    /// Ids that were purged without a trace of the memory's author and kind.
+    purged: HashSet<(i64, String)>,
+    /// Ids that are taken by memories which travel under other ids.
+    taken: HashSet<(i64, String)>,
+}
+
+struct Here {
+    row: SelectedRow,
+    author: String,
+    by: Option<String>,
+    is_same: bool,
+    state: ExchangedState,
+}
+
+struct Absent {
+    id: String,
+    author: AuthorId,
+    by: Option<String>,
+    state: ExchangedState,
+}
+
+impl Lookup {
+    /// Reads what is known of the memories of changes.
+    pub async fn of(tx: &Transaction, incoming: &[&Incoming]) -> Result<Lookup> {
+        let ids: Vec<&str> = incoming.iter().map(|each| each.id.as_str()).collect();
+        let (parts, here) = (&tx.seen.parts, Lookup::here(tx, incoming).await?);
+        let mut lookup =
+            Lookup { here, absent: HashMap::new(), purged: HashSet::new(), taken: HashSet::new() };
+        let sql = format!(
+            "SELECT owner, coalesce(exchange_id, id), id, author, changed_by, {STATE} FROM absent
+             WHERE owner = ANY ($1) AND (exchange_id = ANY ($2) OR exchange_id IS NULL AND id = ANY ($2))"
+        );
+        for row in tx.rows(&sql, &[parts, &ids]).await? {
+            let author = AuthorId::new(row.try_get::<_, String>(3)?);
+            let absent = Absent { id: row.try_get(2)?, author, by: row.try_get(4)?, state: state(&row, 5)? };
+            lookup.absent.insert((row.try_get(0)?, row.try_get(1)?), absent);
+        }
+        let sql = "SELECT p.owner, p.id FROM purged p WHERE p.owner = ANY ($1) AND p.id = ANY ($2)
+                   AND NOT EXISTS (SELECT FROM absent a WHERE a.owner = p.owner AND a.id = p.id)";
+        for row in tx.rows(sql, &[parts, &ids]).await? {
+            lookup.purged.insert((row.try_get(0)?, row.try_get(1)?));
+        }
+        let sql = "SELECT owner, id FROM memories WHERE owner = ANY ($1) AND id = ANY ($2)
+                   UNION SELECT owner, id FROM absent
+                       WHERE owner = ANY ($1) AND id = ANY ($2) AND exchange_id <> id";
+        for row in tx.rows(sql, &[parts, &ids]).await? {
+            lookup.taken.insert((row.try_get(0)?, row.try_get(1)?));
+        }
+        Ok(lookup)
+    }
+
+    async fn here(tx: &Transaction, incoming: &[&Incoming]) -> Result<HashMap<(i64, String), Here>> {
+        let ids: Vec<&str> = incoming.iter().map(|each| each.id.as_str()).collect();
+        let text = |each: &Incoming| {
+            let content = each.content.as_ref()?;
+            Some((each.id.as_str().to_owned(), storable(&content.memory).draft.text.clone()))
+        };
+        let texts: HashMap<String, String> = incoming.iter().filter_map(|each| text(each)).collect();
+        let hash = |each: &&Incoming| {
+            let text = texts.get(each.id.as_str());
+            text.map(|text| blake3::hash(text.as_bytes()).as_bytes().to_vec())
+        };
+        let hashes: Vec<Option<Vec<u8>>> = incoming.iter().map(hash).collect();
+        // The text of a forgotten memory doesn't matter. A text is read only if it may differ by more than redaction.
+        let sql = format!(
+            "SELECT {SELECTED}, u.id, m.author, x.changed_by,
+                 CASE WHEN m.tombstoned_at IS NULL AND m.text_hash <> u.hash THEN m.text END,
+                 m.marked, m.importance, x.marked_at, m.tombstoned_at IS NOT NULL, x.forgotten_at, false
+             FROM unnest($2::text[], $3::bytea[]) AS u (id, hash)
+             CROSS JOIN LATERAL (
+                 SELECT e.owner, e.memory, 1 AS place FROM exchange e
+                 WHERE e.owner = ANY ($1) AND e.exchange_id = u.id
+                 UNION ALL SELECT o.owner, o.seq, 0 FROM memories o JOIN exchange e ON e.owner = o.owner AND e.memory = o.seq
+                 WHERE o.owner = ANY ($1) AND o.id = u.id AND e.exchange_id IS NULL) f
+             JOIN memories m ON m.owner = f.owner AND m.seq = f.memory
+             JOIN exchange x ON x.owner = f.owner AND x.memory = f.memory ORDER BY f.place"
+        );
+        let mut here = HashMap::new();
+        for found in tx.rows(&sql, &[&tx.seen.parts, &ids, &hashes]).await? {
+            let row = selected_row(&found)?;
+            let travelling: String = found.try_get(6)?;
+            let other: Option<String> = found.try_get(9)?;
+            let is_same = match (other, texts.get(&travelling)) {
+                (Some(other), Some(text)) => tiro_redact::alike(&other, text),
+                _ => true,
+            };
+            let (author, by, state) = (found.try_get(7)?, found.try_get(8)?, state(&found, 10)?);
+            here.insert((row.owner, travelling), Here { row, author, by, is_same, state });
+        }
+        Ok(here)
+    }
+
+    /// Returns what is known of the memory of a change whose author is called `author` here. The reader's private part is
+    /// searched first.
+    pub fn find(
+        &self,
+        tx: &Transaction,
+        scope: &Scope,
+        (incoming, author): (&Incoming, &AuthorId),
+        peer: &str,
+    ) -> Option<Known> {
+        for owner in [tx.seen.mine, tx.seen.shared] {
+            let place = (owner, incoming.id.as_str().to_owned());
+            let is_private = owner == tx.seen.mine;
+            if let Some(Here { row, author, by, is_same, state }) = self.here.get(&place) {
+                let is_of_peer = by.as_deref() == Some(peer);
+                let state = KnownState { state: *state, is_here: true, is_same: *is_same, is_of_peer };
+                let is_own = is_private || author == scope.reader.as_str();
+                return Some(Known { state, at: At::Here(row.clone()), is_own });
+            }
+            // A state that came in another name doesn't count, but a purge holds for everybody.
+            let absent = self.absent.get(&place);
+            let counts = |absent: &&Absent| absent.state.is_purged || absent.author == *author;
+            if let Some(Absent { id, author, by, state }) = absent.filter(counts) {
+                let is_of_peer = by.as_deref() == Some(peer);
+                let state = KnownState { state: *state, is_here: false, is_same: true, is_of_peer };
+                let is_own = is_private || *author == scope.reader;
+                return Some(Known { state, at: At::Absent(owner, id.clone()), is_own });
+            }
+            if self.purged.contains(&place) {
+                // Peers were not told of a purge before stores exchanged memories.
+                let state = ExchangedState { is_purged: true, ..ExchangedState::default() };
+                let state = KnownState { state, is_here: false, is_same: true, is_of_peer: true };
+                return Some(Known {
+                    state,
+                    at: At::Absent(owner, place.1),
+                    is_own: *author == scope.reader,
+                });
+            }
+        }
+        None
+    }
+
+    /// Returns the id under which a new memory is stored in a part: that of the change, unless another memory has this id,
+    /// or had it before it was purged.
+    pub fn free(&self, owner: i64, incoming: &Incoming) -> MemoryId {
+        match self.taken.contains(&(owner, incoming.id.as_str().to_owned())) {
+            true => exchange::id_beside(incoming.kind, &incoming.id),
+            false => incoming.id.clone(),
+        }
+    }
+}
+
+/// Returns the rows of memories, by part and id.
+pub(super) async fn rows(
+    tx: &Transaction,
+    owners: &[i64],
+    ids: &[String],
+) -> Result<HashMap<(i64, MemoryId), SelectedRow>> {
+    let sql = format!(
+        "SELECT {SELECTED} FROM unnest($1::bigint[], $2::text[]) AS u (owner, id)
+         JOIN memories m ON m.owner = u.owner AND m.id = u.id"
+    );
+    let rows = tx.rows(&sql, &[&owners, &ids]).await?;
+    rows.iter().map(|row| Ok(((row.try_get(0)?, columns::id(row, 2)?), selected_row(row)?))).collect()
+}

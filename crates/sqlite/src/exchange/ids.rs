@@ -1,0 +1,102 @@
+//! The ids under which memories travel, and how the memories are found by them.
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use crate::error::Result;
+use crate::read::parts;
+use tiro_base::memory::{Kind, MemoryId};
+use tiro_base::scope::{AuthorId, Scope};
+use tiro_store::decide::exchange;
+
+/// The maximum number of memories that get their exchange id in one transaction. Arbitrary: this takes some tens of
+/// milliseconds.
+pub(super) const AT_ONCE: usize = 5_000;
+
+/// The name of the cursor that has the last memory that got an exchange id.
+const CURSOR: &str = "exchange ids";
+
+/// Gives exchange ids to up to `limit` memories of the tenant, who is the reader, in the order in which they were stored.
+/// Returns how many memories were looked at.
+///
+/// A memory that was given out must be found by its exchange id when it comes back. The ids can't be turned back, so
+/// they are stored.
+pub(super) fn assign(connection: &Connection, scope: &Scope, name: &AuthorId, limit: usize) -> Result<usize> {
+    let [shared, mine] = parts::both(scope);
+    let last: Option<String> = connection
+        .prepare_cached("SELECT cursor FROM imports WHERE owner = ?1 AND source = ?2")?
+        .query_row((&shared, CURSOR), |row| row.get(0))
+        .optional()?;
+    let last: i64 = last.and_then(|last| last.parse().ok()).unwrap_or(0);
+    let mut statement = connection.prepare_cached(
+        "SELECT m.seq, m.id, m.kind, m.owner, m.author IS NULL AND e.exchange_id IS NULL AND m.kind <> 'commit'
+         FROM memories m JOIN exchange e ON e.memory = m.seq WHERE m.seq > ?1 ORDER BY m.seq LIMIT ?2",
+    )?;
+    let rows = statement.query_map((last, limit as i64), |row| {
+        let known = MemoryId::parse(&row.get::<_, String>(1)?).zip(Kind::parse(&row.get::<_, String>(2)?));
+        Ok((row.get::<_, i64>(0)?, known, row.get::<_, String>(3)?, row.get::<_, bool>(4)?))
+    })?;
+    let rows = rows.collect::<rusqlite::Result<Vec<_>>>()?;
+    for (seq, known, owner, is_unnamed) in &rows {
+        if let (Some((id, kind)), true, true) = (known, *is_unnamed, *owner == shared || *owner == mine) {
+            connection
+                .prepare_cached("UPDATE exchange SET exchange_id = ?2 WHERE memory = ?1")?
+                .execute((seq, exchange::exchange_id(name, *kind, id).as_str()))?;
+        }
+    }
+    if let Some((last, ..)) = rows.last() {
+        connection
+            .prepare_cached(
+                "INSERT INTO imports (owner, source, cursor, at) VALUES (?1, ?2, ?3, 0)
+                 ON CONFLICT DO UPDATE SET cursor = excluded.cursor",
+            )?
+            .execute(params![shared, CURSOR, last.to_string()])?;
+    }
+    Ok(rows.len())
+}
+
+/// Returns the row of the memory that travels under the id `id`, in a part.
+pub(super) fn row_of(connection: &Connection, owner: &str, id: &MemoryId) -> Result<Option<i64>> {
+    let named = connection
+        .prepare_cached("SELECT memory FROM exchange WHERE owner = ?1 AND exchange_id = ?2")?
+        .query_row((owner, id.as_str()), |row| row.get(0))
+        .optional()?;
+    if named.is_some() {
+        return Ok(named);
+    }
+    Ok(connection
+        .prepare_cached(
+            "SELECT m.seq FROM memories m JOIN exchange e ON e.memory = m.seq
+             WHERE m.owner = ?1 AND m.id = ?2 AND e.exchange_id IS NULL",
+        )?
+        .query_row((owner, id.as_str()), |row| row.get(0))
+        .optional()?)
+}
+
+/// Returns the id that a memory has here which travels under the id `id`, in the parts that the reader sees. If it is
+/// not known, returns `id`.
+pub(super) fn local(connection: &Connection, scope: &Scope, id: &MemoryId) -> Result<MemoryId> {
+    for owner in parts::both(scope).iter().rev() {
+        let found: Option<String> = connection
+            .prepare_cached(
+                "SELECT m.id FROM exchange e JOIN memories m ON m.seq = e.memory WHERE e.owner = ?1 AND e.exchange_id = ?2",
+            )?
+            .query_row((owner, id.as_str()), |row| row.get(0))
+            .optional()?;
+        if let Some(found) = found.as_deref().and_then(MemoryId::parse) {
+            return Ok(found);
+        }
+    }
+    Ok(id.clone())
+}
+
+/// Returns the id under which a new memory is stored in a part: `id`, unless another memory has this id, or had it before
+/// it was purged.
+pub(super) fn free(connection: &Connection, owner: &str, kind: Kind, id: &MemoryId) -> Result<MemoryId> {
+    let is_taken = connection
+        .prepare_cached(
+            "SELECT 1 FROM memories WHERE owner = ?1 AND id = ?2
+             UNION ALL SELECT 1 FROM absent WHERE owner = ?1 AND id = ?2 AND exchange_id <> ?2",
+        )?
+        .exists((owner, id.as_str()))?;
+    Ok(if is_taken { exchange::id_beside(kind, id) } else { id.clone() })
+}

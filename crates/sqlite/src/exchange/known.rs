@@ -1,0 +1,144 @@
+//! What a store knows of the memory of an incoming change.
+
+use rusqlite::{Connection, OptionalExtension};
+
+use super::giving::state;
+use super::ids;
+use super::settled::Settled;
+use crate::error::Result;
+use crate::read::memories;
+use crate::read::parts;
+use tiro_base::memory::MemoryId;
+use tiro_base::scope::{AuthorId, Scope};
+use tiro_store::decide::exchange::{KnownState, Stamp};
+use tiro_store::{ExchangedState, Incoming};
+
+/// The memory of an incoming change.
+pub(super) struct Known {
+    pub state: KnownState,
+    pub at: At,
+    /// Whether the memory belongs to the reader.
+    pub is_own: bool,
+}
+
+/// Where a known memory is.
+pub(super) enum At {
+    /// In a row of `memories`.
+    Here(i64),
+    /// Nowhere: only its state is known, by its part and its id.
+    Absent(String, String),
+}
+
+/// Finds the memory of a change whose author is called `author` here. The reader's private part is searched first.
+/// `settled` has the states that earlier changes of the same call gave to memories.
+pub(super) fn find(
+    connection: &Connection,
+    scope: &Scope,
+    (incoming, author): (&Incoming, &AuthorId),
+    peer: &str,
+    settled: &Settled,
+) -> Result<Option<Known>> {
+    for owner in parts::both(scope).iter().rev() {
+        if let Some(seq) = ids::row_of(connection, owner, &incoming.id)? {
+            let mut known = here(connection, scope, (owner, seq), incoming, peer)?;
+            known.state.state = settled.state(seq).unwrap_or(known.state.state);
+            return Ok(Some(known));
+        }
+        let absent = absent(connection, scope, owner, &incoming.id, peer)?;
+        // A state that came in another name doesn't count, but a purge holds for everybody.
+        if let Some((known, _)) = absent.filter(|(known, by)| known.state.state.is_purged || by == author) {
+            return Ok(Some(known));
+        }
+        if is_purged(connection, owner, &incoming.id)? {
+            // Peers were not told of a purge before stores exchanged memories.
+            let state = ExchangedState { is_purged: true, ..ExchangedState::default() };
+            let state = KnownState { state, is_here: false, is_same: true, is_of_peer: true };
+            let at = At::Absent(owner.clone(), incoming.id.as_str().to_owned());
+            return Ok(Some(Known { state, at, is_own: *author == scope.reader }));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns what is known of the memory in a row.
+fn here(
+    connection: &Connection,
+    scope: &Scope,
+    (owner, seq): (&str, i64),
+    incoming: &Incoming,
+    peer: &str,
+) -> Result<Known> {
+    let (id, by, author, hash, state): (String, Option<String>, Option<String>, Vec<u8>, _) = connection
+        .prepare_cached(
+            "SELECT m.id, e.changed_by, m.author, m.text_hash, m.marked, m.importance, e.marked_at, e.forgotten_at,
+                 m.tombstoned_at IS NOT NULL AS is_forgotten
+             FROM memories m JOIN exchange e ON e.memory = m.seq WHERE m.seq = ?1",
+        )?
+        .query_row([seq], |row| {
+            let state = ExchangedState {
+                is_marked: row.get("marked")?,
+                importance: row.get("importance")?,
+                marked_at: Stamp::from_number(row.get("marked_at")?),
+                is_forgotten: row.get("is_forgotten")?,
+                forgotten_at: Stamp::from_number(row.get("forgotten_at")?),
+                is_purged: false,
+            };
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, state))
+        })?;
+    let is_same = match &incoming.content {
+        Some(content) if !state.is_forgotten => {
+            let text = &content.memory.draft.text;
+            hash == blake3::hash(text.as_bytes()).as_bytes()
+                || match MemoryId::parse(&id) {
+                    Some(id) => memories::is_alike(connection, owner, &id, text)?,
+                    None => false,
+                }
+        }
+        // The text of a forgotten memory doesn't matter.
+        _ => true,
+    };
+    let is_private = parts::names(owner).1.is_some();
+    let author = author.as_deref().unwrap_or(scope.tenant.as_str());
+    let is_own = is_private || author == scope.reader.as_str();
+    let state = KnownState { state, is_here: true, is_same, is_of_peer: by.as_deref() == Some(peer) };
+    Ok(Known { state, at: At::Here(seq), is_own })
+}
+
+/// Returns what is known of a memory that is not here, and its author.
+fn absent(
+    connection: &Connection,
+    scope: &Scope,
+    owner: &str,
+    id: &MemoryId,
+    peer: &str,
+) -> Result<Option<(Known, AuthorId)>> {
+    let mut found = None;
+    for which in ["exchange_id = ?2", "id = ?2 AND exchange_id IS NULL"] {
+        if found.is_none() {
+            let sql = format!("SELECT * FROM absent WHERE owner = ?1 AND {which}");
+            found = connection
+                .prepare_cached(&sql)?
+                .query_row((owner, id.as_str()), |row| {
+                    let (by, author): (Option<String>, Option<String>) =
+                        (row.get("changed_by")?, row.get("author")?);
+                    Ok((row.get::<_, String>("id")?, by, author, state(row)?))
+                })
+                .optional()?;
+        }
+    }
+    let Some((id, by, author, state)) = found else { return Ok(None) };
+    let author = AuthorId::new(author.as_deref().unwrap_or(scope.tenant.as_str()));
+    let is_own = parts::names(owner).1.is_some() || author == scope.reader;
+    let state = KnownState { state, is_here: false, is_same: true, is_of_peer: by.as_deref() == Some(peer) };
+    Ok(Some((Known { state, at: At::Absent(owner.to_owned(), id), is_own }, author)))
+}
+
+/// Returns whether the id was purged in a part without a trace of the memory's author and kind.
+fn is_purged(connection: &Connection, owner: &str, id: &MemoryId) -> Result<bool> {
+    Ok(connection
+        .prepare_cached(
+            "SELECT 1 FROM purged WHERE owner = ?1 AND id = ?2
+                 AND NOT EXISTS (SELECT 1 FROM absent WHERE owner = ?1 AND id = ?2)",
+        )?
+        .exists((owner, id.as_str()))?)
+}
