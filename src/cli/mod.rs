@@ -6,6 +6,7 @@
 
 mod ask;
 mod consult;
+mod exchange;
 mod flags;
 mod look;
 mod memory;
@@ -25,6 +26,7 @@ use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use consult::chat;
+use exchange::{connect, sync};
 use look::{context, find, list, log, search, sessions, show, why};
 use memory::{add, backup, edit, export, forget, mark, stash, summarize};
 use operate::{bench, extract_text, gc, hook, index, open, serve, stats};
@@ -157,6 +159,10 @@ enum Command {
     Share(share::Args),
     /// Show who did what with whose memories over HTTP
     Audit(audit::Args),
+    /// Connect the project with the server of your team, or show the connection
+    Connect(connect::Args),
+    /// Exchange memories with the server now
+    Sync,
     /// Record an event of a client or of git; their hooks run this command
     #[command(hide = true)]
     Hook(hook::Args),
@@ -339,6 +345,8 @@ async fn perform(
         Command::Team(args) => teams::run(engine, args, out).await,
         Command::Share(args) => share::run(engine, args, out).await,
         Command::Audit(args) => audit::run(engine, args, out).await,
+        Command::Connect(args) => connect::run(engine, caller, args, out).await,
+        Command::Sync => sync::run(engine, caller, out).await,
         Command::Serve(_)
         | Command::Open(_)
         | Command::Bench(_)

@@ -413,5 +413,6 @@ fn name(kind: Kind) -> &'static str {
         Kind::Io => "io",
         Kind::Provider => "provider",
         Kind::Limit => "limit",
+        Kind::Server => "server",
     }
 }

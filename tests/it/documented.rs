@@ -20,6 +20,8 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("cargo run --release -- demo", "builds the program once more; `.ci/run` runs it in a fresh clone"),
     ("cargo test", "is what runs this test"),
     ("tiro model install", "downloads 90 MB; `.ci/run` runs it"),
+    ("tiro connect https://memory.example.org", "needs a server; `syncs.rs` runs it with one"),
+    ("tiro sync", "needs a server; `syncs.rs` runs it with one"),
 ];
 
 /// What stands in commands for something of the reader's, and what the test puts in its place.

@@ -81,6 +81,7 @@ mod summaries;
 mod superseded;
 #[cfg(unix)]
 mod survives;
+mod syncs;
 mod talk;
 mod tidy;
 mod tokens_in_names;

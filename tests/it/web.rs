@@ -58,7 +58,13 @@ impl Drop for Web {
 impl Web {
     /// Starts a server on any port, with more arguments.
     pub fn start(home: &Home, directory: &Path, args: &[&str]) -> Web {
-        let words = [&["serve", "--http", "127.0.0.1:0", "--json"], args].concat();
+        Web::start_on(home, directory, 0, args)
+    }
+
+    /// Starts a server on `port`, with more arguments.
+    pub fn start_on(home: &Home, directory: &Path, port: u16, args: &[&str]) -> Web {
+        let address = format!("127.0.0.1:{port}");
+        let words = [&["serve", "--http", &address, "--json"], args].concat();
         let mut command = home.tiro(directory, &words);
         let mut child =
             command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();

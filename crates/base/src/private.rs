@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use crate::error::{Context, Error, Kind, Result, quoted};
 
 /// The private files and folders in a data directory, by name.
-const OWN_NAMES: [&str; 6] = [OWNER_STORE, "projects", "spool", "init", "demo", "looks"];
+const OWN_NAMES: [&str; 7] = [OWNER_STORE, "projects", "spool", "init", "demo", "looks", "connections"];
 
 /// The folder in a data directory that is not private.
 const MODELS: &str = "models";

@@ -4,6 +4,9 @@ use std::path::{Path, PathBuf};
 
 use tiro_text::words::Language;
 
+/// How many numbers a vector of any of the models has.
+pub(crate) const WIDTH: usize = 384;
+
 /// A model. All models have the same architecture, BERT with vectors of 384 numbers, but different sizes and
 /// tokenizers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,11 +52,16 @@ impl Model {
     }
 
     /// Returns the name of its vector space.
-    pub(super) fn space(self) -> &'static str {
+    pub fn space(self) -> &'static str {
         match self {
             Model::MiniLm => "all-MiniLM-L6-v2/mean/l2",
             Model::E5 => "multilingual-e5-small-q4/mean/l2",
         }
+    }
+
+    /// Returns how many numbers a vector has.
+    pub fn dimensions(self) -> usize {
+        WIDTH
     }
 
     /// Returns how many layers it has.

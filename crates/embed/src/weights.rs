@@ -26,8 +26,7 @@ use super::raw::{Columns, LARGEST_IN_COLUMNS, PANEL};
 use tiro_base::error::{Context, Error, Kind, Result, quoted};
 use tiro_base::file::{self, Links};
 
-/// The number of dimensions of a vector.
-pub const WIDTH: usize = 384;
+pub(crate) use super::model::WIDTH;
 /// The width of the inner layer of a feed-forward step.
 pub const INNER: usize = 4 * WIDTH;
 /// The maximum number of tokens that are read of a text. The models have 512 positions, but MiniLM was trained with

@@ -8,6 +8,7 @@
 //! - [`consult`]: a thread with an assistant
 //! - [`summaries`]: makes and stores summaries
 //! - [`assembly`]: chooses the passages of a context
+//! - [`exchange`]: tells a team's server what changed, and learns what changed there
 //! - [`own_files`]: the side with the user's files, in this process
 //! - [`idle`]: the work between calls
 //! - [`tuning`]: the tuned numbers of this crate
@@ -28,6 +29,7 @@ pub mod caller;
 pub mod config;
 pub mod consult;
 pub mod engine;
+pub mod exchange;
 pub mod idle;
 pub mod own_files;
 pub mod principals;

@@ -200,6 +200,7 @@ fn heading(page: &Page, place: usize, hit: &Hit) -> Vec<Span> {
         line.extend([plain(" in "), Span::new(Style::Strong, session)]);
     }
     line.push(Span::new(Style::Faint, format!(" · {}", page.when(&hit.time))));
+    line.extend(hit.author.iter().map(|author| Span::new(Style::Name, format!(" · by {author}"))));
     match &hit.project {
         Some(project) => line.push(Span::new(Style::Name, format!(" · project {}", project.name))),
         None if hit.scope.is_some() => line.push(Span::new(Style::Faint, " · all projects")),

@@ -20,6 +20,7 @@ use tiro_host::caller::{Form, Toolsets, WritingCaller, most_tokens};
 use tiro_host::engine::Engine;
 use tiro_host::idle;
 use tiro_host::principals::{Principal, Rights, rights};
+use tiro_store::ProjectRights;
 use tiro_tools::operate::projects;
 
 /// The most tables that are kept. Arbitrary: a table takes some tens of kilobytes, and teams are smaller.
@@ -41,7 +42,7 @@ pub(super) struct Callers {
 struct Known {
     /// The owner in the directories of other projects.
     owners: HashMap<ProjectId, Kept<Arc<WritingCaller>>>,
-    handlers: HashMap<Key, Kept<Arc<Handler>>>,
+    seats: HashMap<Key, Kept<Seat>>,
     /// Counts the uses, so that the one that was used longest ago is given up first.
     uses: u64,
 }
@@ -56,6 +57,13 @@ struct Key {
     /// What the principal may do in the project; `None` if the project is not shared with the principal.
     rights: Option<Rights>,
     most_tokens: usize,
+}
+
+/// A caller, and what answers the caller's requests.
+#[derive(Clone)]
+struct Seat {
+    caller: Arc<WritingCaller>,
+    handler: Arc<Handler>,
 }
 
 struct Kept<T> {
@@ -107,9 +115,32 @@ impl Callers {
                 (Some(found.project.as_str().to_owned()), Some(found.rights))
             }
         };
+        let seat = self.seat(principal, project.as_deref(), rights, client).await?;
+        Ok(seat.map(|seat| seat.handler))
+    }
+
+    /// Returns the caller for `principal` in a project that is shared with the principal. Returns `None` if the project
+    /// is no longer there.
+    pub(super) async fn guest(
+        &self,
+        principal: &Principal,
+        shared: &ProjectRights,
+    ) -> Result<Option<Arc<WritingCaller>>> {
+        let (project, rights) = (shared.project.as_str(), Some(shared.rights.clone()));
+        let seat = self.seat(Some(principal.clone()), Some(project), rights, "tiro").await?;
+        Ok(seat.map(|seat| seat.caller))
+    }
+
+    async fn seat(
+        &self,
+        principal: Option<Principal>,
+        project: Option<&str>,
+        rights: Option<Rights>,
+        client: &str,
+    ) -> Result<Option<Seat>> {
         let project = match project {
             None => None,
-            Some(name) => match self.find(&name).await? {
+            Some(name) => match self.find(name).await? {
                 None => return Ok(None),
                 Some(found) => found,
             },
@@ -166,22 +197,23 @@ impl Callers {
         caller
     }
 
-    fn known(&self, key: Key, owner: &Arc<WritingCaller>) -> Arc<Handler> {
+    fn known(&self, key: Key, owner: &Arc<WritingCaller>) -> Seat {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.uses += 1;
         let used = known.uses;
-        if let Some(kept) = known.handlers.get_mut(&key) {
+        if let Some(kept) = known.seats.get_mut(&key) {
             kept.used = used;
-            return Arc::clone(&kept.value);
+            return kept.value.clone();
         }
         let principal = key.principal.as_ref().map(|principal| (principal, key.rights.as_ref()));
         let caller = Arc::new(owner.joined_by(principal, key.most_tokens));
         // What a principal saved is for the principal alone, so that the owner's worker can't work on it.
         let worker = key.principal.is_some().then(|| self.work(&caller));
         let handler = Arc::new(Handler::new(self.offer(&caller), Requests::default()));
-        make_room(&mut known.handlers);
-        known.handlers.insert(key, Kept { value: Arc::clone(&handler), worker, used });
-        handler
+        let seat = Seat { caller, handler };
+        make_room(&mut known.seats);
+        known.seats.insert(key, Kept { value: seat.clone(), worker, used });
+        seat
     }
 
     /// Returns what the caller is offered. The client is known from each request, so nothing is noted about it.

@@ -7,6 +7,7 @@
 //! ([`callers`]).
 //!
 //! - `/mcp` is the project of the server's directory, and `/mcp/PROJECT` a registered project, by its id or name.
+//! - `/sync` is for the machines of users that have memories of their own ([`sync`]).
 //! - A request whose client goes away is cancelled. So `notifications/cancelled` is not needed, and ignored.
 //! - The end of the server cancels open calls, after they had as much time as on stdio.
 
@@ -14,6 +15,7 @@ mod callers;
 mod client;
 mod door;
 mod message;
+mod sync;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -33,6 +35,7 @@ use tokio::runtime::Handle;
 
 use self::callers::Callers;
 use self::door::{Door, Refusal};
+use self::sync::{Asked, Desk};
 use super::handler::{Handler, METHODS};
 use crate::web::body;
 use crate::web::hosts::Hosts;
@@ -47,6 +50,7 @@ pub struct Http {
     engine: Arc<Engine>,
     callers: Callers,
     door: Door,
+    desk: Desk,
     metrics: Metrics,
     config: StreamableHttpServerConfig,
 }
@@ -85,6 +89,7 @@ impl Http {
             engine: Arc::clone(engine),
             callers: Callers::new(Arc::clone(engine), Arc::clone(caller), toolsets, workers),
             door: Door::new(Arc::clone(engine), hosts, rates, is_open_to_owner),
+            desk: Desk::new(engine),
             metrics,
             config,
         })
@@ -101,16 +106,21 @@ impl Http {
     }
 
     /// Answers a request, and counts it.
-    async fn answer(&self, peer: Peer, project: Option<String>, request: Request) -> Response {
+    async fn answer(&self, peer: Peer, target: Target, request: Request) -> Response {
         let (began, counted) = (Instant::now(), self.metrics.begin());
         let mut method = "other";
-        let answer = match self.pass(peer, project, request, &mut method).await {
+        let (is_sync, mut is_closed) = (matches!(target, Target::Sync(_)), false);
+        let mut answer = match self.pass(peer, target, request, &mut method).await {
             Ok(answer) => answer,
             Err(refusal) => {
                 self.metrics.refused(refusal.reason());
+                is_closed = matches!(refusal, Refusal::OtherUser | Refusal::Header(_));
                 refusal.answer()
             }
         };
+        if is_sync {
+            sync::mark(&mut answer, is_closed);
+        }
         let status = answer.status().as_u16();
         let ending = Ending { metrics: self.metrics.clone(), method, status, began, _counted: counted };
         answer.map(|body| body::holding(body, ending))
@@ -120,13 +130,25 @@ impl Http {
     async fn pass(
         &self,
         peer: Peer,
-        project: Option<String>,
+        target: Target,
         request: Request,
         method: &mut &'static str,
     ) -> Result<Response, Refusal> {
         let (mut parts, content) = request.into_parts();
         let admitted = self.door.admit(&peer, &parts.uri, &parts.headers, self.engine.now()).await;
         let (principal, permit) = admitted?;
+        let project = match target {
+            Target::Mcp(project) => project,
+            Target::Sync(asked) => {
+                *method = asked.words();
+                if parts.method != asked.method() {
+                    let allowed = [(ALLOW, asked.method().to_string())];
+                    return Ok((StatusCode::METHOD_NOT_ALLOWED, allowed).into_response());
+                }
+                let answer = self.desk.answer(&self.callers, principal, asked, &parts, content).await?;
+                return Ok(answer.map(|body| body::holding(body, permit)));
+            }
+        };
         if parts.method != Method::POST {
             return Ok((StatusCode::METHOD_NOT_ALLOWED, [(ALLOW, "POST")]).into_response());
         }
@@ -176,6 +198,14 @@ impl Http {
     }
 }
 
+/// What a request is sent to.
+enum Target {
+    /// MCP, in the project of this name or that of the server's directory.
+    Mcp(Option<String>),
+    /// The exchange of memories.
+    Sync(Asked),
+}
+
 /// Counts a request when its answer was sent or given up.
 struct Ending {
     metrics: Metrics,
@@ -193,12 +223,26 @@ impl Drop for Ending {
 
 /// Returns the routes of the server.
 pub fn routes(http: &Arc<Http>) -> Router {
-    let own = async |State(http): State<Arc<Http>>,
-                     ConnectInfo(peer): ConnectInfo<Peer>,
-                     request: Request| { http.answer(peer, None, request).await };
-    let named = async |State(http): State<Arc<Http>>,
-                       ConnectInfo(peer): ConnectInfo<Peer>,
-                       Path(project): Path<String>,
-                       request: Request| { http.answer(peer, Some(project), request).await };
-    Router::new().route("/mcp", any(own)).route("/mcp/{project}", any(named)).with_state(Arc::clone(http))
+    let whole = |target: fn() -> Target| {
+        any(
+            move |State(http): State<Arc<Http>>, ConnectInfo(peer): ConnectInfo<Peer>, request: Request| async move {
+                http.answer(peer, target(), request).await
+            },
+        )
+    };
+    let named = |target: fn(String) -> Target| {
+        any(
+            move |State(http): State<Arc<Http>>,
+                  ConnectInfo(peer): ConnectInfo<Peer>,
+                  Path(project): Path<String>,
+                  request: Request| async move { http.answer(peer, target(project), request).await },
+        )
+    };
+    Router::new()
+        .route("/mcp", whole(|| Target::Mcp(None)))
+        .route("/mcp/{project}", named(|project| Target::Mcp(Some(project))))
+        .route("/sync", whole(|| Target::Sync(Asked::Greeting)))
+        .route("/sync/{project}/push", named(|project| Target::Sync(Asked::Push(project))))
+        .route("/sync/{project}/pull", named(|project| Target::Sync(Asked::Pull(project))))
+        .with_state(Arc::clone(http))
 }

@@ -61,6 +61,8 @@ pub enum Kind {
     Provider,
     /// A limit on money, tokens or requests would be exceeded.
     Limit,
+    /// The server of a team did not answer, or refused.
+    Server,
 }
 
 /// An error: its kind, message, hint and cause.

@@ -44,6 +44,8 @@ pub struct Config {
     pub database: Option<DatabaseUrl>,
     /// The Valkey or Redis in which the servers of a team share cached answers and the rates of callers: `TIRO_VALKEY`.
     pub valkey: Option<DatabaseUrl>,
+    /// The key for a server that the project shall be connected with: `TIRO_KEY`.
+    pub server_key: Option<ServerKey>,
     /// The directory of models: `TIRO_MODEL_DIR`, otherwise `models` in the data directory.
     pub model_dir: PathBuf,
     /// The project named by `--project`, `TIRO_PROJECT` or `CLAUDE_PROJECT_DIR`.
@@ -92,6 +94,16 @@ impl fmt::Debug for DatabaseUrl {
     }
 }
 
+/// A key for a server. `Debug` doesn't show it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ServerKey(pub String);
+
+impl fmt::Debug for ServerKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ServerKey")
+    }
+}
+
 impl Config {
     /// Returns settings for a test, without clients or options. Data, models and the working directory lie in
     /// `folder`.
@@ -100,6 +112,7 @@ impl Config {
             data_dir: folder.join("data"),
             database: None,
             valkey: None,
+            server_key: None,
             model_dir: folder.join("models"),
             project: None,
             is_project_named: false,
@@ -143,6 +156,7 @@ impl Config {
         let keys = known::key_variables().filter(|name| given((*name).to_owned()).is_some());
         config.sources.keys = keys.map(str::to_owned).collect();
         config.sources.set = set;
+        config.server_key.iter().for_each(|key| tiro_redact::remember(&key.0));
         let read = config.sources.options().and_then(|options| {
             // This call remembers the keys, so that they are found in every text. A key that can't be read is reported
             // when it is needed.
@@ -196,6 +210,7 @@ impl Config {
             data_dir,
             valkey: set("TIRO_VALKEY").and_then(|url| url.into_string().ok()).map(DatabaseUrl),
             database: set("TIRO_DATABASE").and_then(|url| url.into_string().ok()).map(DatabaseUrl),
+            server_key: set("TIRO_KEY").and_then(|key| key.into_string().ok()).map(ServerKey),
             project: project
                 .map(Path::to_owned)
                 .or_else(|| path("TIRO_PROJECT"))

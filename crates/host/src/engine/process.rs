@@ -41,6 +41,8 @@ pub enum Duty {
     Upkeep,
     /// Asking models for summaries. This runs beside all other work.
     Asking,
+    /// Exchanging memories with a team's server. This waits for the network, so it runs beside all other work.
+    Exchange,
 }
 
 /// A worker's right to do one kind of work for a project. The right ends when this value is dropped.

@@ -2,9 +2,10 @@
 //!
 //! The idle worker does the work that read-only calls left, imports transcripts that hooks reported as grown, imports
 //! new commits, summarises sessions that no longer grow, embeds pending chunks, removes expired segments from the
-//! stash, and finishes purges. Leases ensure that only one process at a time does such work on a store. The worker
+//! stash, finishes purges, and exchanges memories with a team's server. Leases ensure that only one process at a time does such work on a store. The worker
 //! opens only stores that a call has opened, and loads the model only if chunks are pending.
 
+mod exchange;
 pub mod later;
 pub mod pending;
 
@@ -41,8 +42,14 @@ const EXPIRED_AT_ONCE: usize = 1_000;
 /// The worker does nothing while another process has the lease. It opens only stores that a call has opened.
 pub async fn keep_up(engine: &Engine, caller: &WritingCaller) {
     // Summaries by models are made at the same time as the other work, so that a slow provider delays nothing else. The
-    // work that calls left is also done at the same time, because a later call may wait for it.
-    tokio::join!(work_off(engine, caller), queue::keep_up(engine, caller), keep_up_left(engine, caller));
+    // work that calls left is also done at the same time, because a later call may wait for it. The exchange with a server
+    // waits for the network.
+    tokio::join!(
+        work_off(engine, caller),
+        queue::keep_up(engine, caller),
+        keep_up_left(engine, caller),
+        exchange::keep_up(engine, caller)
+    );
 }
 
 /// Does the work that read-only calls left, as soon as there is some.

@@ -14,20 +14,20 @@ use super::placement::Placement;
 use tiro_base::error::Result;
 use tiro_base::filter::Filter;
 use tiro_base::memory::{Content, Draft, Level, Memory, MemoryId, MemoryKey, Millis};
-use tiro_base::scope::{ProjectId, Scope, SessionId, Visibility};
+use tiro_base::scope::{AuthorId, ProjectId, Scope, SessionId, Visibility};
 use tiro_base::thread::{ContentHash, Thread, ThreadName};
 use tiro_store::clock::Clock;
 use tiro_store::{
     About, ActivityRow, Attempt, AuthorRow, Before, BehindRow, CacheStats, CallRow, CandidateQuery,
-    Candidates, Check, ChunkKey, ChunkRange, CommitLinks, CommitRow, ContextParts, ContextQuery,
+    Candidates, Changes, Check, ChunkKey, ChunkRange, CommitLinks, CommitRow, ContextParts, ContextQuery,
     ConversationRow, Damage, Exchange, Expired, ForeignForgotten, ForeignSession, Forgotten, GraphRow,
-    GrownSession, Growth, LeftSession, LevelCount, Lifecycle, LinkedCommit, Measurement, Mended, MessageRow,
-    NewStatement, Operation, Origin, Outcome, Pace, PendingChunk, Placed, PreparedChunk, PreparedMemory,
-    QueueCounts, QueueKey, Queued, Reach, Receipt, Recorded, Renamed, ReplacementQuery, Replacements, Reset,
-    ResetDone, RestoredMemory, Saved, Savings, SegmentRow, Selection, SessionRow, ShownLine, ShownMemory,
-    Sizes, SourceState, StashContents, StashExpired, StashPage, StashReceipt, StashedMemory, Stashing, Stats,
-    Store, SummarisedSegment, Summary, SummaryRow, ThreadRow, TurnRecord, TurnRow, Upkeep, Wanted, WriteRow,
-    methods,
+    GrownSession, Growth, Incoming, LeftSession, LevelCount, Lifecycle, LinkedCommit, Measurement, Mended,
+    MergeOutcome, MergeRights, MessageRow, NewStatement, Operation, Origin, Outcome, Pace, PendingChunk,
+    Placed, PreparedChunk, PreparedMemory, QueueCounts, QueueKey, Queued, Reach, Receipt, Recorded, Renamed,
+    ReplacementQuery, Replacements, Reset, ResetDone, RestoredMemory, Saved, Savings, SegmentRow, Selection,
+    SessionRow, ShownLine, ShownMemory, Sizes, SourceState, StashContents, StashExpired, StashPage,
+    StashReceipt, StashedMemory, Stashing, Stats, Store, SummarisedSegment, Summary, SummaryRow, ThreadRow,
+    TurnRecord, TurnRow, Upkeep, Wanted, WantedChanges, WriteRow, methods,
 };
 use tiro_text::words::Term;
 

@@ -3,6 +3,7 @@
 pub mod backup;
 pub mod demo;
 pub mod doctor;
+pub mod exchange;
 pub mod export;
 pub mod gc;
 pub mod growth;

@@ -16,6 +16,7 @@ use tiro_capture::spool::Spool;
 use tiro_git::{Repository, identity};
 use tiro_host::caller::{Caller, WritingCaller};
 use tiro_host::engine::Engine;
+use tiro_host::exchange::connection::Place;
 use tiro_host::project;
 use tiro_store::{ProjectRow, Sizes};
 
@@ -247,6 +248,7 @@ pub async fn remove(engine: &Engine, caller: &Caller, which: &str, dry_run: bool
         _ => {}
     }
     registry.remove(&row.id).await?;
+    Place::of(&engine.config().data_dir, &row.id).remove()?;
     Ok(removed)
 }
 

@@ -1,6 +1,7 @@
 //! Checks the installation and reports how to repair each fault.
 
 mod clients;
+mod server;
 mod surroundings;
 
 use std::io::Write;
@@ -80,6 +81,7 @@ pub async fn run(engine: &Engine, caller: &Caller) -> Result<Output> {
                     findings.extend(commits(engine, caller, open).await);
                     findings.push(pending(open).await);
                     findings.extend(queued(open).await);
+                    findings.extend(server::check(engine, open));
                 }
                 None => findings.push(not_registered(engine, &project)),
             }

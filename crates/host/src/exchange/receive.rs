@@ -1,0 +1,120 @@
+//! Receives what changed on the server.
+
+use super::arriving::{Models, ready};
+use super::connection::{Connection, Place, Progress};
+use crate::engine::Engine;
+use crate::project::WritableProject;
+use tiro_base::error::Result;
+use tiro_base::scope::AuthorId;
+use tiro_store::{MergeOutcome, MergeRights};
+use tiro_sync::Trouble;
+use tiro_sync::line::{self, Misread};
+use tiro_sync::page::Unreadable;
+use tiro_sync::remote::{Remote, Wanted};
+
+/// What was received.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Got {
+    /// How many memories are new here.
+    pub added: usize,
+    /// How many memories have a new state here.
+    pub changed: usize,
+    /// How many changes were known already.
+    pub known: usize,
+    /// How many memories have another text here. Both texts stay where they are.
+    pub conflicts: usize,
+    /// How many changes were left out because this version doesn't understand them.
+    pub later: usize,
+    /// How many changes were left out because they are malformed, or their time is in the future.
+    pub malformed: usize,
+}
+
+/// What receiving needs.
+pub(super) struct Receiver<'a> {
+    /// The engine.
+    pub engine: &'a Engine,
+    /// The project.
+    pub project: &'a WritableProject,
+    /// The requests to the server.
+    pub remote: &'a Remote,
+    /// The connection.
+    pub connection: &'a Connection,
+    /// Its files.
+    pub place: &'a Place,
+}
+
+impl Receiver<'_> {
+    /// Receives everything that changed since the last time. Returns whether the server's store was replaced by an older
+    /// copy, which lacks what was sent since then.
+    pub(super) async fn receive(&self, progress: &mut Progress, got: &mut Got) -> Result<bool> {
+        let connection = self.connection;
+        let wanted = Wanted {
+            project: &connection.project,
+            device: &connection.device,
+            private: connection.is_private,
+        };
+        let (mut is_first, mut is_older) = (true, false);
+        loop {
+            let page = self.remote.pull(wanted, progress.received, line::read).await;
+            let page = page.map_err(|trouble| trouble.error(self.remote.server()))?;
+            // If the server's store was replaced by an older copy, the first page begins anew. After that, a page that
+            // leads nowhere would be asked for without end.
+            if is_first && page.end.next < progress.received {
+                is_older = true;
+            } else if page.end.more && page.end.next <= progress.received {
+                return Err(Trouble::Page(Unreadable::Other).error(self.remote.server()));
+            }
+            is_first = false;
+            if page.lines.iter().any(|line| matches!(line, Err(Misread::Later))) {
+                progress.ground.puzzled = Some(env!("CARGO_PKG_VERSION").to_owned());
+            }
+            self.merge(page.lines, got).await?;
+            if progress.received != page.end.next {
+                progress.received = page.end.next;
+                self.place.keep(progress)?;
+            }
+            if !page.end.more {
+                return Ok(is_older);
+            }
+        }
+    }
+
+    async fn merge(&self, lines: Vec<Result<line::Arrived, Misread>>, got: &mut Got) -> Result<()> {
+        let (engine, now) = (self.engine, self.engine.now());
+        let (models, redactor) = (Models::of(engine), self.project.redactor.clone());
+        let shared = self.project.scope.project.shared();
+        let mut taken = Vec::with_capacity(lines.len());
+        for line in lines {
+            match line {
+                Ok(arrived) if arrived.state.is_ahead(now) => got.malformed += 1,
+                Ok(arrived) => taken.push(arrived),
+                Err(Misread::Later) => got.later += 1,
+                Err(Misread::Malformed | Misread::TooLong) => got.malformed += 1,
+            }
+        }
+        if taken.is_empty() {
+            return Ok(());
+        }
+        // Redacting and counting long texts takes seconds.
+        let prepare = move || taken.into_iter().map(|it| ready(&redactor, models, it, shared)).collect();
+        let prepared = tokio::task::spawn_blocking(prepare).await;
+        let incoming = prepared.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()));
+        let (store, scope) = (self.project.store.as_ref(), &self.project.scope);
+        let (name, device) = (AuthorId::new(&self.connection.user), &self.connection.device);
+        let outcomes =
+            store.merge_changes(scope, Some(&name), device, MergeRights::ALL, incoming, now).await?;
+        for outcome in outcomes {
+            match outcome {
+                MergeOutcome::Stored => got.added += 1,
+                MergeOutcome::Changed => got.changed += 1,
+                MergeOutcome::Known | MergeOutcome::Remembered | MergeOutcome::Purged => got.known += 1,
+                MergeOutcome::Conflict => got.conflicts += 1,
+                MergeOutcome::Refused => got.malformed += 1,
+            }
+        }
+        if got.added + got.changed > 0 {
+            engine.wrote();
+        }
+        Ok(())
+    }
+}

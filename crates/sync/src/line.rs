@@ -1,0 +1,595 @@
+//! A line of a page: one change of one memory, as JSON.
+//!
+//! Names of members are short, because each line repeats them. A member that is absent has its usual value. Members of
+//! later versions are ignored; a word of a later version, such as an unknown kind, makes only its line unreadable.
+//!
+//! What is read has the form of a memory, and nothing more is known of it: it isn't redacted, its author may lie, and its
+//! chunks may be anywhere.
+
+use serde::{Deserialize, Serialize};
+
+use crate::numbers;
+use tiro_base::memory::{
+    CommitRecord, Draft, Identity, Kind, LONGEST_TEXT, MemoryId, Millis, Provenance, Role,
+};
+use tiro_base::scope::{AuthorId, SessionId};
+use tiro_store::decide::exchange::Stamp;
+use tiro_store::{Change, ExchangedChunk, ExchangedMemory, ExchangedState};
+
+/// The latest time of a memory that is read, in milliseconds: the end of the year 9998. Times after it can't be shown.
+const LATEST: Millis = 253_370_764_799_999;
+
+/// The longest text of a member other than the text of the memory, in bytes. Arbitrary: a path has at most 4,096.
+const LONGEST_MEMBER: usize = 16 << 10;
+
+/// The most entries of a list, such as the files of a commit. Arbitrary.
+const MOST_ENTRIES: usize = 20_000;
+
+/// A change that was read.
+#[derive(Clone, Debug)]
+pub struct Arrived {
+    /// The id under which the memory travels.
+    pub id: MemoryId,
+    /// Its kind.
+    pub kind: Kind,
+    /// Its author, by the name that travels.
+    pub author: AuthorId,
+    /// Its state.
+    pub state: ExchangedState,
+    /// Its content, if it came along.
+    pub content: Option<Box<ArrivedMemory>>,
+}
+
+/// The content of a memory that was read.
+#[derive(Clone, Debug)]
+pub struct ArrivedMemory {
+    /// The memory as a draft. It names its author.
+    pub draft: Draft,
+    /// The ordinal of the message in its session.
+    pub ordinal: Option<i64>,
+    /// If the memory is a commit, all its full ids.
+    pub shas: Vec<String>,
+    /// The memories that replace it by request.
+    pub superseded_by: Vec<MemoryId>,
+    /// Whether the text index has the memory.
+    pub is_indexed: bool,
+    /// The pieces that came with an embedding whose numbers are those of a vector of length 1.
+    pub embedded: Vec<ExchangedChunk>,
+}
+
+/// Why a line can't be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misread {
+    /// It has a word of a later version.
+    Later,
+    /// It is malformed.
+    Malformed,
+    /// It is too long.
+    TooLong,
+}
+
+impl Misread {
+    /// Returns the reason in words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Misread::Later => "it is of a later version of Tiro",
+            Misread::Malformed => "it is malformed",
+            Misread::TooLong => "it is too long",
+        }
+    }
+}
+
+/// A line as it is written.
+#[derive(Serialize, Deserialize)]
+struct Line {
+    id: String,
+    kind: String,
+    author: String,
+    #[serde(default, skip_serializing_if = "State::is_new")]
+    state: State,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    memory: Option<Box<Content>>,
+}
+
+#[derive(Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+struct State {
+    #[serde(skip_serializing_if = "is_default")]
+    marked: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    importance: Option<f64>,
+    #[serde(skip_serializing_if = "is_default")]
+    marked_at: i64,
+    #[serde(skip_serializing_if = "is_default")]
+    forgotten: bool,
+    #[serde(skip_serializing_if = "is_default")]
+    forgotten_at: i64,
+    #[serde(skip_serializing_if = "is_default")]
+    purged: bool,
+}
+
+impl State {
+    fn is_new(&self) -> bool {
+        *self == State::default()
+    }
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+#[derive(Serialize, Deserialize)]
+struct Content {
+    text: String,
+    provenance: String,
+    time: Millis,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    session: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ordinal: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    role: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    speaker: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    title: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    topic: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    source_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    path: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    branch: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    head_sha: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    indexed: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    lead: Option<usize>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    files: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    references: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    supersedes: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    superseded_by: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    commit: Option<Commit>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    unindexed: bool,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    chunks: Vec<Chunk>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Commit {
+    sha: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    parents: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    patch_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    files: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    shas: Vec<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Chunk {
+    start: usize,
+    end: usize,
+    space: String,
+    vector: String,
+}
+
+/// Whether a line has the vectors of its memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Vectors {
+    /// They travel.
+    Kept,
+    /// They are left out, so that the line is shorter.
+    LeftOut,
+}
+
+/// Returns the line of a change.
+pub fn write(change: &Change, vectors: Vectors) -> String {
+    let ExchangedState { is_marked, importance, marked_at, is_forgotten, forgotten_at, is_purged } =
+        change.state;
+    let line = Line {
+        id: change.id.to_string(),
+        kind: change.kind.to_string(),
+        author: change.author.as_str().to_owned(),
+        state: State {
+            marked: is_marked,
+            importance,
+            marked_at: marked_at.number(),
+            forgotten: is_forgotten,
+            forgotten_at: forgotten_at.number(),
+            purged: is_purged,
+        },
+        memory: change.content.as_deref().map(|memory| Box::new(content(memory, vectors))),
+    };
+    serde_json::to_string(&line).expect("plain values are JSON")
+}
+
+fn content(exchanged: &ExchangedMemory, vectors: Vectors) -> Content {
+    let memory = exchanged.memory.clone();
+    let names = |ids: &[MemoryId]| ids.iter().map(MemoryId::to_string).collect::<Vec<_>>();
+    let chunk = |chunk: &ExchangedChunk| {
+        let (space, vector) = chunk.embedding.as_ref().filter(|_| vectors == Vectors::Kept)?;
+        let (space, vector) = (space.clone(), numbers::write(vector));
+        Some(Chunk { start: chunk.start, end: chunk.end, space, vector })
+    };
+    Content {
+        text: memory.text,
+        provenance: memory.provenance.to_string(),
+        time: memory.time,
+        session: memory.session.map(|session| session.to_string()),
+        ordinal: memory.ordinal,
+        role: memory.role.map(|role| role.to_string()),
+        speaker: memory.speaker,
+        title: memory.title,
+        topic: memory.topic,
+        source_id: memory.source_id,
+        path: memory.path,
+        branch: memory.branch,
+        head_sha: memory.head_sha,
+        indexed: memory.indexed,
+        lead: exchanged.lead,
+        files: exchanged.files.clone(),
+        references: names(&exchanged.references),
+        supersedes: names(&exchanged.supersedes),
+        superseded_by: names(&exchanged.superseded_by),
+        commit: exchanged.commit.clone().map(|commit| Commit {
+            sha: commit.sha,
+            parents: commit.parents,
+            patch_id: commit.patch_id,
+            files: commit.files,
+            shas: exchanged.shas.clone(),
+        }),
+        unindexed: exchanged.chunks.is_empty(),
+        chunks: exchanged.chunks.iter().filter_map(chunk).collect(),
+    }
+}
+
+/// Reads a line.
+pub fn read(bytes: &[u8]) -> Result<Arrived, Misread> {
+    let line: Line = serde_json::from_slice(bytes).map_err(|_| Misread::Malformed)?;
+    let id = id(&line.id)?;
+    let kind = Kind::parse(&line.kind).ok_or(Misread::Later)?;
+    let author = author(&line.author)?;
+    let state = state(&line.state)?;
+    let content = line.memory.map(|memory| arrived(&id, kind, &author, *memory).map(Box::new)).transpose()?;
+    Ok(Arrived { id, kind, author, state, content })
+}
+
+fn arrived(id: &MemoryId, kind: Kind, author: &AuthorId, memory: Content) -> Result<ArrivedMemory, Misread> {
+    if memory.text.len() > LONGEST_TEXT
+        || memory.indexed.as_ref().is_some_and(|text| text.len() > LONGEST_TEXT)
+    {
+        return Err(Misread::TooLong);
+    }
+    if memory.text.trim().is_empty() || !(0..=LATEST).contains(&memory.time) {
+        return Err(Misread::Malformed);
+    }
+    if memory.ordinal.is_some_and(|ordinal| ordinal < 0) || (kind == Kind::Commit) != memory.commit.is_some()
+    {
+        return Err(Misread::Malformed);
+    }
+    let mut draft = Draft::new(kind, provenance(&memory.provenance)?, String::new(), memory.time);
+    draft.lead = memory
+        .lead
+        .map(|lead| memory.text.get(..lead).ok_or(Misread::Malformed))
+        .transpose()?
+        .map(str::to_owned);
+    draft.author = Some(author.clone());
+    draft.session = memory.session.map(|name| session(&name)).transpose()?;
+    draft.role = memory.role.map(|role| Role::parse(&role).ok_or(Misread::Later)).transpose()?;
+    draft.speaker = member(memory.speaker)?;
+    draft.title = member(memory.title)?;
+    draft.topic = member(memory.topic)?;
+    draft.source_id = member(memory.source_id)?;
+    draft.path = member(memory.path)?;
+    draft.branch = member(memory.branch)?;
+    draft.head_sha = member(memory.head_sha)?;
+    draft.indexed = memory.indexed;
+    draft.files = list(memory.files)?;
+    draft.references = ids(&memory.references)?;
+    draft.supersedes = ids(&memory.supersedes)?;
+    draft.identity = Identity::Known(id.clone());
+    let mut shas = Vec::new();
+    if let Some(commit) = memory.commit {
+        shas = shas_of(commit.shas)?;
+        let (sha, parents) = (sha(commit.sha)?, shas_of(commit.parents)?);
+        let (patch_id, files) = (member(commit.patch_id)?, list(commit.files)?);
+        draft.commit = Some(CommitRecord { sha, parents, patch_id, files });
+    }
+    let chunk = |chunk: Chunk| {
+        let fits = memory.text.get(chunk.start..chunk.end).is_some_and(|piece| !piece.is_empty());
+        let vector = numbers::read(&chunk.vector).filter(|_| fits)?;
+        let space = member(Some(chunk.space)).ok().flatten()?;
+        Some(ExchangedChunk { start: chunk.start, end: chunk.end, embedding: Some((space, vector)) })
+    };
+    let embedded = memory.chunks.into_iter().filter_map(chunk).collect();
+    let superseded_by = ids(&memory.superseded_by)?;
+    draft.text = memory.text;
+    Ok(ArrivedMemory {
+        draft,
+        ordinal: memory.ordinal,
+        shas,
+        superseded_by,
+        is_indexed: !memory.unindexed,
+        embedded,
+    })
+}
+
+fn state(state: &State) -> Result<ExchangedState, Misread> {
+    let is_share = |number: f64| (0.0..=1.0).contains(&number);
+    if state.importance.is_some_and(|number| !is_share(number))
+        || state.marked_at < 0
+        || state.forgotten_at < 0
+    {
+        return Err(Misread::Malformed);
+    }
+    Ok(ExchangedState {
+        is_marked: state.marked,
+        importance: state.importance,
+        marked_at: Stamp::from_number(state.marked_at),
+        is_forgotten: state.forgotten,
+        forgotten_at: Stamp::from_number(state.forgotten_at),
+        is_purged: state.purged,
+    })
+}
+
+fn id(text: &str) -> Result<MemoryId, Misread> {
+    MemoryId::parse(text).filter(|id| id.as_str() == text).ok_or(Misread::Malformed)
+}
+
+fn ids(texts: &[String]) -> Result<Vec<MemoryId>, Misread> {
+    match texts.len() > MOST_ENTRIES {
+        true => Err(Misread::TooLong),
+        false => texts.iter().map(|text| id(text)).collect(),
+    }
+}
+
+/// Returns the author called `name`. Names of authors are short, and have no control characters.
+fn author(name: &str) -> Result<AuthorId, Misread> {
+    let fits = !name.is_empty() && name.len() <= 200 && name.trim() == name;
+    match fits && !name.chars().any(char::is_control) {
+        true => Ok(AuthorId::new(name)),
+        false => Err(Misread::Malformed),
+    }
+}
+
+fn session(name: &str) -> Result<SessionId, Misread> {
+    SessionId::parse(name).filter(|session| session.as_str() == name).ok_or(Misread::Malformed)
+}
+
+fn provenance(word: &str) -> Result<Provenance, Misread> {
+    Provenance::parse(word).ok_or(Misread::Later)
+}
+
+fn member(text: Option<String>) -> Result<Option<String>, Misread> {
+    match text.as_ref().is_some_and(|text| text.len() > LONGEST_MEMBER) {
+        true => Err(Misread::TooLong),
+        false => Ok(text),
+    }
+}
+
+fn list(texts: Vec<String>) -> Result<Vec<String>, Misread> {
+    let is_too_long = texts.len() > MOST_ENTRIES || texts.iter().any(|text| text.len() > LONGEST_MEMBER);
+    if is_too_long { Err(Misread::TooLong) } else { Ok(texts) }
+}
+
+/// Returns `text` if it is a full git id: 40 or 64 hexadecimal digits.
+fn sha(text: String) -> Result<String, Misread> {
+    let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    match matches!(text.len(), 40 | 64) && text.bytes().all(is_digit) {
+        true => Ok(text),
+        false => Err(Misread::Malformed),
+    }
+}
+
+fn shas_of(texts: Vec<String>) -> Result<Vec<String>, Misread> {
+    match texts.len() > MOST_ENTRIES {
+        true => Err(Misread::TooLong),
+        false => texts.into_iter().map(sha).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use tiro_base::memory::{Memory, MemoryKey};
+    use tiro_base::scope::Visibility;
+
+    fn change() -> Change {
+        let id = MemoryId::derive(Kind::Decision, None, "1");
+        let memory = Memory {
+            id: id.clone(),
+            key: MemoryKey::NOT_STORED,
+            kind: Kind::Decision,
+            provenance: Provenance::UserSaid,
+            author: AuthorId::new("ana"),
+            visibility: Visibility::Project,
+            text: "Wir nehmen die grüne Brücke.".to_owned(),
+            session: SessionId::parse("ana/plan"),
+            ordinal: Some(4),
+            role: Some(Role::User),
+            speaker: None,
+            title: Some("Brücke".to_owned()),
+            topic: None,
+            source_id: None,
+            path: Some("bridge.md".to_owned()),
+            branch: Some("main".to_owned()),
+            head_sha: None,
+            time: 1_700_000_000_000,
+            importance: Some(0.5),
+            marked: true,
+            tokens: 9,
+            indexed: None,
+            is_damaged: false,
+        };
+        let state = ExchangedState {
+            is_marked: true,
+            importance: Some(0.5),
+            marked_at: Stamp::NEVER.next(12),
+            ..ExchangedState::default()
+        };
+        let embedding = Some(("space/2".to_owned(), vec![0.6, 0.8]));
+        let content = ExchangedMemory {
+            memory,
+            references: vec![MemoryId::derive(Kind::Fact, None, "2")],
+            supersedes: Vec::new(),
+            superseded_by: Vec::new(),
+            lead: Some(9),
+            files: vec!["a.rs".to_owned()],
+            commit: None,
+            shas: Vec::new(),
+            chunks: vec![ExchangedChunk { start: 0, end: 30, embedding }],
+        };
+        Change {
+            number: 9,
+            id,
+            kind: Kind::Decision,
+            author: AuthorId::new("ana"),
+            visibility: Visibility::Project,
+            state,
+            content: Some(Box::new(content)),
+        }
+    }
+
+    fn line() -> Value {
+        serde_json::from_str(&write(&change(), Vectors::Kept)).unwrap()
+    }
+
+    fn tried(line: &Value) -> Result<Arrived, Misread> {
+        read(line.to_string().as_bytes())
+    }
+
+    #[test]
+    fn a_change_is_read_as_it_was_written() {
+        let sent = change();
+        let arrived = tried(&line()).unwrap();
+        assert_eq!((&arrived.id, arrived.kind, &arrived.author), (&sent.id, sent.kind, &sent.author));
+        assert_eq!(arrived.state, sent.state);
+        let ArrivedMemory { draft, ordinal, embedded, is_indexed, .. } = *arrived.content.unwrap();
+        let memory = sent.content.unwrap().memory;
+        assert_eq!((&draft.text, draft.session, draft.time), (&memory.text, memory.session, memory.time));
+        assert_eq!((draft.lead.as_deref(), ordinal, is_indexed), (Some("Wir nehme"), Some(4), true));
+        assert_eq!(
+            (draft.path, draft.branch, draft.files),
+            (memory.path, memory.branch, vec!["a.rs".to_owned()])
+        );
+        assert_eq!((draft.role, draft.title, draft.references.len()), (memory.role, memory.title, 1));
+        assert_eq!(draft.identity, Identity::Known(sent.id));
+        assert_eq!(embedded.len(), 1);
+        assert!((embedded[0].embedding.as_ref().unwrap().1[0] - 0.6).abs() < 0.001);
+        let without = read(write(&change(), Vectors::LeftOut).as_bytes()).unwrap();
+        assert!(without.content.is_some_and(|memory| memory.embedded.is_empty() && memory.is_indexed));
+    }
+
+    #[test]
+    fn a_memory_without_content_has_a_short_line() {
+        let state =
+            ExchangedState { is_forgotten: true, forgotten_at: Stamp::NEVER.next(3), ..Default::default() };
+        let line = write(&Change { content: None, state, ..change() }, Vectors::Kept);
+        let arrived = read(line.as_bytes()).unwrap();
+        assert!(arrived.content.is_none() && arrived.state == state && line.len() < 120, "{line}");
+        let new =
+            write(&Change { content: None, state: ExchangedState::default(), ..change() }, Vectors::Kept);
+        assert!(!new.contains("state"), "{new}");
+    }
+
+    #[test]
+    fn a_commit_has_its_ids() {
+        let mut change = change();
+        let shas = vec!["a".repeat(40), "b".repeat(64)];
+        let content = change.content.as_mut().unwrap();
+        (change.kind, content.memory.kind, content.shas) = (Kind::Commit, Kind::Commit, shas.clone());
+        let commit =
+            CommitRecord { sha: shas[0].clone(), files: vec!["a".into()], ..CommitRecord::default() };
+        content.commit = Some(commit.clone());
+        let arrived = read(write(&change, Vectors::Kept).as_bytes()).unwrap().content.unwrap();
+        assert_eq!((arrived.draft.commit, arrived.shas), (Some(commit), shas));
+    }
+
+    #[test]
+    fn what_a_later_version_adds_is_ignored_and_what_it_says_otherwise_is_named() {
+        let mut later = line();
+        later["new"] = json!([1]);
+        later["memory"]["colour"] = json!({"deep": true});
+        later["state"]["pinned"] = json!(true);
+        assert!(tried(&later).is_ok());
+        for (place, word) in
+            [("/kind", "opinion"), ("/memory/provenance", "guessed"), ("/memory/role", "critic")]
+        {
+            let mut later = line();
+            *later.pointer_mut(place).unwrap() = json!(word);
+            assert_eq!(tried(&later).unwrap_err(), Misread::Later, "{place}");
+        }
+    }
+
+    #[test]
+    fn lines_with_wrong_values_are_refused_each_by_itself() {
+        for (place, value) in [
+            ("/id", json!("../../etc")),
+            ("/id", json!(7)),
+            ("/author", json!("")),
+            ("/author", json!("ana\u{1b}[2J")),
+            ("/author", json!("a".repeat(201))),
+            ("/state/importance", json!(2)),
+            ("/state/importance", json!("high")),
+            ("/state/marked_at", json!(-1)),
+            ("/state/marked_at", json!(1e300)),
+            ("/state/marked", json!("true")),
+            ("/memory/text", json!("")),
+            ("/memory/text", Value::Null),
+            ("/memory/time", json!(i64::MAX)),
+            ("/memory/time", json!(-1)),
+            ("/memory/ordinal", json!(-1)),
+            ("/memory/lead", json!(1_000)),
+            // In the middle of a letter.
+            ("/memory/lead", json!(18)),
+            ("/memory/session", json!("a\nb")),
+            ("/memory/references", json!(["m1"])),
+            ("/memory/files", json!([1])),
+            ("/memory/commit", json!({"sha": "a".repeat(40)})),
+        ] {
+            let mut wrong = line();
+            match wrong.pointer_mut(place) {
+                Some(old) => *old = value.clone(),
+                None => wrong["memory"][&place["/memory/".len()..]] = value.clone(),
+            }
+            assert_eq!(tried(&wrong).err(), Some(Misread::Malformed), "{place}: {value}");
+        }
+        let mut long = line();
+        long["memory"]["title"] = json!("x".repeat(LONGEST_MEMBER + 1));
+        assert_eq!(tried(&long).err(), Some(Misread::TooLong));
+        for bytes in [&b""[..], b"null", b"[]", b"\xff", b"{\"id\":"] {
+            assert_eq!(read(bytes).err(), Some(Misread::Malformed), "{bytes:?}");
+        }
+        let deep = "[".repeat(100_000);
+        assert_eq!(read(deep.as_bytes()).err(), Some(Misread::Malformed));
+    }
+
+    #[test]
+    fn a_vector_that_lies_is_left_out_and_the_memory_is_taken() {
+        for (member, value) in [
+            ("vector", json!(numbers::write(&[1.0, 1.0]))),
+            ("vector", json!("?")),
+            ("start", json!(31)),
+            ("end", json!(10_000)),
+            ("end", json!(0)),
+            ("space", json!("x".repeat(LONGEST_MEMBER + 1))),
+        ] {
+            let mut wrong = line();
+            wrong["memory"]["chunks"][0][member] = value;
+            assert!(tried(&wrong).unwrap().content.unwrap().embedded.is_empty(), "{member}");
+        }
+    }
+}

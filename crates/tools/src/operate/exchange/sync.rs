@@ -1,0 +1,175 @@
+//! Exchanges memories with the server that the project is connected with.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use tiro_base::error::{Result, quoted};
+use tiro_base::humanize::counted;
+use tiro_host::caller::WritingCaller;
+use tiro_host::engine::Engine;
+use tiro_host::exchange::run::{self, Synced};
+
+/// How long the command waits if another process exchanges now.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The answer of `tiro sync`.
+#[derive(Debug, Serialize)]
+pub struct Output {
+    /// The address of the server.
+    pub server: String,
+    /// The name of the project on the server.
+    pub project: String,
+    /// What was sent.
+    pub sent: Counts,
+    /// What was received.
+    pub received: Counts,
+    /// How many of our changes the server refused, by the reason.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub refused: BTreeMap<String, usize>,
+    /// How many memories are too long to be sent.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub too_long: usize,
+    /// How many changes were left out because a later version of Tiro made them.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub of_later_versions: usize,
+    /// How many changes were left out because they are malformed.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub malformed: usize,
+    /// Whether the user may only read the project, so that nothing was sent.
+    pub only_reads: bool,
+}
+
+/// How many memories of one direction are new, changed or in conflict.
+#[derive(Debug, Default, Serialize)]
+pub struct Counts {
+    /// Memories that are new on the other side.
+    pub added: usize,
+    /// Memories that were marked, forgotten or restored there.
+    pub changed: usize,
+    /// Memories with another text there.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub conflicts: usize,
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
+/// Exchanges all changes now.
+///
+/// Errors as [`run::run`] does.
+pub async fn run(engine: &Engine, caller: &WritingCaller) -> Result<Output> {
+    let Synced { project, server, sent, got, shares_nothing, .. } =
+        run::run(engine, caller, PATIENCE).await?;
+    Ok(Output {
+        server,
+        project,
+        sent: Counts { added: sent.added, changed: sent.changed, conflicts: sent.conflicts },
+        received: Counts { added: got.added, changed: got.changed, conflicts: got.conflicts },
+        refused: sent.refused,
+        too_long: sent.too_long,
+        of_later_versions: got.later,
+        malformed: got.malformed,
+        only_reads: shares_nothing,
+    })
+}
+
+impl Output {
+    /// Returns the answer as text.
+    pub fn text(&self) -> String {
+        let way = |verb: &str, counts: &Counts| {
+            let Counts { added, changed, .. } = *counts;
+            match (added, changed) {
+                (0, 0) => format!("nothing new was {verb}"),
+                (_, 0) => format!("{verb}: {}", counted(added, "new memory", "new memories")),
+                (0, _) => format!("{verb}: {}", counted(changed, "changed memory", "changed memories")),
+                (_, _) => {
+                    format!("{verb}: {}, {changed} changed", counted(added, "new memory", "new memories"))
+                }
+            }
+        };
+        let sent =
+            if self.only_reads { "you may only read there".to_owned() } else { way("sent", &self.sent) };
+        let received = way("received", &self.received);
+        let mut text = format!("With `{}` at {}: {sent}; {received}.", quoted(&self.project), self.server);
+        let mut note = |count: usize, what: String| {
+            if count > 0 {
+                text += &format!("\n{what}");
+            }
+        };
+        for (why, count) in &self.refused {
+            note(*count, format!("The server refused {}: {}.", changes(*count), quoted(why)));
+        }
+        let conflicts = self.sent.conflicts + self.received.conflicts;
+        note(conflicts, format!("{} another text on the other side; both stay.", have(conflicts)));
+        note(self.too_long, format!("{} too long to be sent.", are(self.too_long)));
+        note(
+            self.of_later_versions,
+            format!("{} of a later version of Tiro: upgrade to get them.", are(self.of_later_versions)),
+        );
+        note(self.malformed, format!("{} malformed, and left out.", are(self.malformed)));
+        text
+    }
+}
+
+fn changes(count: usize) -> String {
+    counted(count, "change", "changes")
+}
+
+fn have(count: usize) -> String {
+    let verb = if count == 1 { "has" } else { "have" };
+    format!("{} {verb}", counted(count, "memory", "memories"))
+}
+
+fn are(count: usize) -> String {
+    let verb = if count == 1 { "is" } else { "are" };
+    format!("{} {verb}", counted(count, "memory", "memories"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn output() -> Output {
+        Output {
+            server: "https://memory.test".into(),
+            project: "web".into(),
+            sent: Counts::default(),
+            received: Counts::default(),
+            refused: BTreeMap::new(),
+            too_long: 0,
+            of_later_versions: 0,
+            malformed: 0,
+            only_reads: false,
+        }
+    }
+
+    #[test]
+    fn the_answer_says_what_happened_in_a_line_and_what_did_not_in_others() {
+        assert_eq!(
+            output().text(),
+            "With `web` at https://memory.test: nothing new was sent; nothing new was received."
+        );
+        let some = Output {
+            sent: Counts { added: 2, changed: 1, conflicts: 0 },
+            received: Counts { added: 0, changed: 1, conflicts: 1 },
+            refused: BTreeMap::from([("its time is in the future".to_owned(), 2)]),
+            too_long: 1,
+            of_later_versions: 2,
+            malformed: 1,
+            ..output()
+        };
+        assert_eq!(
+            some.text(),
+            "With `web` at https://memory.test: sent: 2 new memories, 1 changed; received: 1 changed memory.\n\
+             The server refused 2 changes: its time is in the future.\n\
+             1 memory has another text on the other side; both stay.\n\
+             1 memory is too long to be sent.\n\
+             2 memories are of a later version of Tiro: upgrade to get them.\n\
+             1 memory is malformed, and left out."
+        );
+        assert!(Output { only_reads: true, ..output() }.text().contains("only read"));
+    }
+}

@@ -1,0 +1,214 @@
+//! The exchange of memories with the machines of users, beside MCP: the same door, keys and bounds.
+//!
+//! - `GET /sync` says who the server is, who asks, and which projects are shared with the user.
+//! - `POST /sync/PROJECT/push` takes a page of changes, and says what became of each.
+//! - `GET /sync/PROJECT/pull?after=NUMBER` gives a page of changes.
+//!
+//! The last two name the id of the user's device, so that it doesn't get back what it sent. Each request is complete, so
+//! any server with the same stores answers it. What a page and its answer mean is in `tiro_sync`, and who may change what
+//! is decided in [`serve`].
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::Query;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+use tokio::sync::Semaphore;
+
+use super::callers::Callers;
+use super::door::Refusal;
+use crate::web::body::{self, Unread};
+use tiro_base::error::Result;
+use tiro_host::caller::WritingCaller;
+use tiro_host::engine::Engine;
+use tiro_host::exchange::serve::{self, Guest, Touched};
+use tiro_host::principals::{Denied, Principal, rights};
+use tiro_store::{AuditRow, ProjectRights};
+use tiro_sync::greeting::{HEADER, Project};
+use tiro_sync::line;
+use tiro_sync::page::{self, FORMAT, MEDIA_TYPE, Unreadable};
+
+/// The most pages that are unpacked or packed at the same time. An unpacked page has up to 32 MiB, and what is made of it
+/// as much again.
+const MOST_PAGES: usize = 4;
+
+/// A request for the exchange.
+pub(super) enum Asked {
+    /// Who the server is.
+    Greeting,
+    /// To take a page of changes of the project with this id.
+    Push(String),
+    /// To give a page of changes of the project with this id.
+    Pull(String),
+}
+
+impl Asked {
+    /// Returns the method that such a request has.
+    pub(super) fn method(&self) -> Method {
+        match self {
+            Asked::Greeting | Asked::Pull(_) => Method::GET,
+            Asked::Push(_) => Method::POST,
+        }
+    }
+
+    /// Returns what is asked for in words, for counts.
+    pub(super) fn words(&self) -> &'static str {
+        match self {
+            Asked::Greeting => "sync greeting",
+            Asked::Push(_) => "sync push",
+            Asked::Pull(_) => "sync pull",
+        }
+    }
+}
+
+/// The parameters of a request.
+#[derive(Deserialize)]
+struct Parameters {
+    device: String,
+    #[serde(default)]
+    private: bool,
+    #[serde(default)]
+    after: i64,
+}
+
+/// Answers requests for the exchange.
+pub(super) struct Desk {
+    engine: Arc<Engine>,
+    pages: Semaphore,
+}
+
+impl Desk {
+    /// Returns the desk of a server.
+    pub(super) fn new(engine: &Arc<Engine>) -> Desk {
+        Desk { engine: Arc::clone(engine), pages: Semaphore::new(MOST_PAGES) }
+    }
+
+    /// Answers a request of `principal`. The owner needs a key for the exchange, too, because it has the name of the
+    /// author.
+    pub(super) async fn answer(
+        &self,
+        callers: &Callers,
+        principal: Option<Principal>,
+        asked: Asked,
+        parts: &Parts,
+        content: Body,
+    ) -> Result<Response, Refusal> {
+        let principal = principal.ok_or(Refusal::Key(Denied::Unknown))?;
+        let registry = self.engine.begin_installation().await.map_err(Refusal::Failed)?.registry;
+        let shared = rights::projects(registry.as_ref(), &principal).await.map_err(Refusal::Failed)?;
+        let (is_push, project) = match asked {
+            Asked::Greeting => return self.greeting(&principal, shared).await.map_err(Refusal::Failed),
+            Asked::Push(project) => (true, project),
+            Asked::Pull(project) => (false, project),
+        };
+        if format_of(&parts.headers) > FORMAT {
+            return Ok(refused(StatusCode::NOT_IMPLEMENTED, "This server speaks only older formats."));
+        }
+        let shared = shared.into_iter().find(|row| row.project.as_str() == project);
+        let shared = shared.ok_or(Refusal::NoProject)?;
+        let Ok(Query(parameters)) = Query::<Parameters>::try_from_uri(&parts.uri) else {
+            return Ok(refused(StatusCode::BAD_REQUEST, "The request names no device."));
+        };
+        if !serve::is_device(&parameters.device) {
+            return Ok(refused(StatusCode::BAD_REQUEST, "The device has no plain id."));
+        }
+        let guest = Guest {
+            author: principal.author.clone(),
+            access: principal.access,
+            may_write: shared.rights.may_write,
+            kinds: shared.rights.kinds.clone(),
+            device: parameters.device,
+            with_private: parameters.private,
+        };
+        let caller = callers.guest(&principal, &shared).await.map_err(Refusal::Failed)?;
+        let caller = caller.ok_or(Refusal::NoProject)?;
+        match is_push {
+            true => self.push(&caller, &guest, content).await,
+            false => self.pull(&caller, &guest, parameters.after).await.map_err(Refusal::Failed),
+        }
+    }
+
+    /// Adds a request to the record of calls, if it concerned any memory.
+    async fn note(&self, caller: &WritingCaller, guest: &Guest, verb: &str, touched: Touched) -> Result<()> {
+        if touched.count == 0 {
+            return Ok(());
+        }
+        let project = caller.project(&self.engine).await?.scope.project.clone();
+        let call = AuditRow {
+            at: self.engine.now(),
+            user: guest.author.as_str().to_owned(),
+            verb: verb.to_owned(),
+            project: Some(project.as_str().to_owned()),
+            memories: touched.ids,
+            count: touched.count as i64,
+            authors: touched.authors.into_iter().collect(),
+            outcome: "ok".to_owned(),
+        };
+        self.engine.begin_installation().await?.registry.note_call(call).await
+    }
+
+    async fn greeting(&self, principal: &Principal, shared: Vec<ProjectRights>) -> Result<Response> {
+        let installation = self.engine.begin_installation().await?;
+        let project = |row: ProjectRights| Project {
+            id: row.project.as_str().to_owned(),
+            name: row.name,
+            may_write: row.rights.may_write,
+            kinds: row.rights.kinds.iter().map(ToString::to_string).collect(),
+        };
+        let projects = shared.into_iter().map(project).collect();
+        Ok(json(&serve::greet(&self.engine, &installation, &principal.author, projects)))
+    }
+
+    async fn push(&self, caller: &WritingCaller, guest: &Guest, content: Body) -> Result<Response, Refusal> {
+        let content = body::read(content).await.map_err(Refusal::Body)?;
+        let _page = self.pages.acquire().await.expect("nothing closes it");
+        let unpacked = tokio::task::spawn_blocking(move || page::read(&content, line::read));
+        let lines = match unpacked.await.unwrap_or(Err(Unreadable::Other)) {
+            Ok(page) => page.lines,
+            Err(Unreadable::TooLarge) => return Err(Refusal::Body(Unread::TooLarge)),
+            Err(Unreadable::Later) => {
+                return Ok(refused(StatusCode::NOT_IMPLEMENTED, "This server speaks only older formats."));
+            }
+            Err(Unreadable::Other | Unreadable::BrokenOff) => {
+                return Ok(refused(StatusCode::BAD_REQUEST, "The body is no whole page of changes."));
+            }
+        };
+        let taken = serve::take(&self.engine, caller, guest, lines).await.map_err(Refusal::Failed)?;
+        let (received, touched) = taken;
+        self.note(caller, guest, "sync push", touched).await.map_err(Refusal::Failed)?;
+        Ok(json(&received))
+    }
+
+    async fn pull(&self, caller: &WritingCaller, guest: &Guest, after: i64) -> Result<Response> {
+        let _page = self.pages.acquire().await.expect("nothing closes it");
+        let (page, touched) = serve::give(&self.engine, caller, guest, after.max(0)).await?;
+        self.note(caller, guest, "sync pull", touched).await?;
+        Ok((StatusCode::OK, [(CONTENT_TYPE, MEDIA_TYPE)], page).into_response())
+    }
+}
+
+/// Marks an answer as one of a Tiro that can sync. `is_closed` says that it refuses the name of the server, or everybody
+/// but the owner.
+pub(super) fn mark(answer: &mut Response, is_closed: bool) {
+    let value = if is_closed { HeaderValue::from_static("closed") } else { HeaderValue::from(FORMAT) };
+    answer.headers_mut().insert(HeaderName::from_static(HEADER), value);
+}
+
+/// Returns the format of a request. A request that names none has the oldest.
+fn format_of(headers: &HeaderMap) -> u32 {
+    let format = headers.get(HEADER).and_then(|format| format.to_str().ok()?.trim().parse().ok());
+    format.unwrap_or(FORMAT)
+}
+
+fn refused(status: StatusCode, text: &'static str) -> Response {
+    (status, [(CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response()
+}
+
+fn json(value: &impl Serialize) -> Response {
+    let content = serde_json::to_vec(value).expect("plain values are JSON");
+    (StatusCode::OK, [(CONTENT_TYPE, "application/json")], content).into_response()
+}

@@ -1,0 +1,598 @@
+//! Two people with memories of their own exchange what they share over a server, and nothing else. Without the server,
+//! both go on.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tiro_sync::greeting::HEADER;
+use tiro_sync::page::{End, MEDIA_TYPE, Packer};
+
+use crate::harness::{Home, Ran, Repo, eventually, feed};
+use crate::web::{Web, port_of};
+
+/// The server of a team, which shares the project `web` with the team `crew`.
+struct Team {
+    home: Home,
+    place: PathBuf,
+    web: Web,
+}
+
+impl Team {
+    fn new() -> Team {
+        let home = Home::new();
+        let place = home.dir("server");
+        for args in [&["team", "create", "crew"][..], &["share", "web", "--with", "crew", "--write"]] {
+            let ran = home.run(&place, args);
+            assert!(ran.is_ok, "{args:?}: {ran:?}");
+        }
+        // A key makes the server ask for keys.
+        let web = Web::start(&home, &place, &[]);
+        Team { home, place, web }
+    }
+
+    /// Makes a user of the team, and returns the key.
+    fn user(&self, name: &str) -> String {
+        let key = self.home.json(&self.place, &["user", "add", name]);
+        let joined = self.home.run(&self.place, &["team", "add", "crew", name]);
+        assert!(joined.is_ok, "{joined:?}");
+        key["key"].as_str().unwrap().to_owned()
+    }
+
+    fn address(&self) -> String {
+        format!("http://127.0.0.1:{}", self.web.port)
+    }
+
+    /// Ends the server at once.
+    fn kill(&mut self) {
+        self.web.child.kill().unwrap();
+        self.web.child.wait().unwrap();
+    }
+
+    /// Starts the server at the same address.
+    fn start(&mut self) {
+        self.web = Web::start_on(&self.home, &self.place, self.web.port, &[]);
+    }
+}
+
+/// The machine of a person, with a repository.
+struct Machine {
+    home: Home,
+    repo: Repo,
+}
+
+impl Machine {
+    fn new() -> Machine {
+        let home = Home::new();
+        let repo = home.repo("web");
+        Machine { home, repo }
+    }
+
+    /// Returns a machine that is connected with the team's server.
+    fn of(team: &Team, key: &str, args: &[&str]) -> Machine {
+        let machine = Machine::new();
+        let ran = machine.connect(&team.address(), key, args);
+        assert!(ran.is_ok, "{ran:?}");
+        machine
+    }
+
+    fn connect(&self, address: &str, key: &str, args: &[&str]) -> Ran {
+        let words = [&["connect", address], args].concat();
+        self.home.feed(&self.repo.path, &words, format!("{key}\n").as_bytes())
+    }
+
+    fn run(&self, args: &[&str]) -> Ran {
+        self.home.run(&self.repo.path, args)
+    }
+
+    fn json(&self, args: &[&str]) -> Value {
+        self.home.json(&self.repo.path, args)
+    }
+
+    /// Exchanges, and returns how many memories were new there and here.
+    fn sync(&self) -> (u64, u64) {
+        let answer = self.json(&["sync"]);
+        let added = |way: &str| answer[way]["added"].as_u64().unwrap_or_else(|| panic!("{answer}"));
+        (added("sent"), added("received"))
+    }
+
+    fn decide(&self, text: &str) -> String {
+        self.json(&["add", "--type", "decision", text])["id"].as_str().unwrap().to_owned()
+    }
+
+    fn hits(&self, query: &str) -> Vec<Value> {
+        self.json(&["search", query])["hits"].as_array().unwrap().clone()
+    }
+}
+
+#[test]
+fn what_one_decides_others_find_with_the_author_and_a_chat_stays_at_home() {
+    let team = Team::new();
+    let [ana, ben] = ["ana", "ben"].map(|name| team.user(name));
+    let (of_ana, of_ben) = (Machine::of(&team, &ana, &[]), Machine::of(&team, &ben, &[]));
+    of_ana.decide("The bridge is built of granite.");
+    let mut server = of_ana.home.serve(&of_ana.repo.path);
+    server.save("plan", "1", "Between us: the amberfinch sings at night.");
+    drop(server);
+    of_ana.repo.commit("bridge.txt", "granite\n", "Build the bridge");
+    let imported = of_ana.run(&["import", "git"]);
+    assert!(imported.is_ok, "{imported:?}");
+    // The server that saved the chat may have exchanged already.
+    of_ana.sync();
+    assert_eq!(of_ben.sync(), (0, 2));
+    let hits = of_ben.hits("granite bridge");
+    let decision = hits.iter().find(|hit| hit["kind"] == "decision").unwrap_or_else(|| panic!("{hits:?}"));
+    assert_eq!(
+        (&decision["author"], &decision["text"]),
+        (&json!("ana"), &json!("The bridge is built of granite."))
+    );
+    assert!(hits.iter().any(|hit| hit["kind"] == "commit"), "{hits:?}");
+    let shown = of_ben.run(&["search", "granite"]).stdout;
+    assert!(shown.contains("by ana"), "{shown}");
+    assert!(of_ana.hits("granite").iter().all(|hit| hit["author"].is_null()), "one's own needs no name");
+
+    // Neither the server nor the other machine has the chat, in any file.
+    assert_eq!(of_ana.home.files_with("amberfinch").len(), 1);
+    for home in [&team.home, &of_ben.home] {
+        assert!(home.files_with("amberfinch").is_empty());
+        assert!(!home.files_with("granite").is_empty());
+    }
+    // What is known is not told again.
+    for machine in [&of_ana, &of_ben, &of_ana] {
+        let again = machine.json(&["sync"]);
+        for way in ["sent", "received"] {
+            assert_eq!(again[way], json!({"added": 0, "changed": 0}), "{again}");
+        }
+    }
+    let told = of_ana.run(&["sync"]).stdout;
+    assert!(told.contains("nothing new was sent; nothing new was received"), "{told}");
+}
+
+#[test]
+fn without_the_server_both_go_on_and_with_it_they_meet() {
+    let mut team = Team::new();
+    let [ana, ben] = ["ana", "ben"].map(|name| team.user(name));
+    let (of_ana, of_ben) = (Machine::of(&team, &ana, &[]), Machine::of(&team, &ben, &[]));
+    let first = of_ana.decide("The bridge is built of granite.");
+    assert_eq!((of_ana.sync(), of_ben.sync()), ((1, 0), (0, 1)));
+    team.kill();
+    of_ana.decide("The tunnel is dug by hand.");
+    of_ben.decide("The gate is painted red.");
+    // The search answers from the machine's own file, and says nothing of the network.
+    let found = of_ben.run(&["search", "granite"]);
+    assert!(found.is_ok && found.stdout.contains("granite"), "{found:?}");
+    for machine in [&of_ana, &of_ben] {
+        let failed = machine.run(&["sync"]);
+        assert!(!failed.is_ok && failed.stderr.contains("cannot reach"), "{failed:?}");
+        let state = machine.run(&["connect"]);
+        assert!(state.is_ok && state.stdout.contains("No exchange since"), "{state:?}");
+        let checked = machine.run(&["doctor"]);
+        assert!(checked.stdout.contains("cannot reach"), "{checked:?}");
+        for args in [&["search", "granite"][..], &["list"], &["stats"]] {
+            let ran = machine.run(args);
+            assert!(ran.is_ok && !ran.stdout.contains("cannot reach"), "{args:?}: {ran:?}");
+        }
+    }
+    team.start();
+    assert_eq!(of_ana.sync(), (1, 0));
+    assert_eq!(of_ben.sync(), (1, 1));
+    assert_eq!(of_ana.sync(), (0, 1));
+    assert_eq!(of_ben.hits("tunnel")[0]["author"], "ana");
+    assert_eq!(of_ana.hits("gate")[0]["author"], "ben");
+    assert!(!of_ana.run(&["connect"]).stdout.contains("No exchange since"));
+
+    // What its author forgets, everybody forgets; what another forgets, only this other one.
+    let forgotten = of_ana.run(&["forget", &first]);
+    assert!(forgotten.is_ok, "{forgotten:?}");
+    let sent = of_ana.json(&["sync"]);
+    assert_eq!(sent["sent"]["changed"], 1, "{sent}");
+    let got = of_ben.json(&["sync"]);
+    assert_eq!(got["received"]["changed"], 1, "{got}");
+    assert!(of_ben.hits("granite").is_empty());
+    let tunnel = of_ben.hits("tunnel")[0]["id"].as_str().unwrap().to_owned();
+    assert!(of_ben.run(&["forget", &tunnel]).is_ok);
+    let refused = of_ben.json(&["sync"]);
+    assert!(refused["refused"].to_string().contains("author"), "{refused}");
+    assert_eq!(of_ana.json(&["sync"])["received"]["changed"], 0);
+    assert_eq!(of_ana.hits("tunnel").len(), 1);
+}
+
+#[test]
+fn a_second_machine_of_the_same_person_has_what_is_private_and_no_other_person_has() {
+    let team = Team::new();
+    let [ana, ben] = ["ana", "ben"].map(|name| team.user(name));
+    let one = Machine::of(&team, &ana, &["--private"]);
+    let mut server = one.home.serve(&one.repo.path);
+    let message = server.save("plan", "1", "Between us: the amberfinch sings at night.");
+    drop(server);
+    one.decide("The bridge is built of granite.");
+    one.json(&["add", "--type", "code_block", "fn amberfinch() {}"]);
+    one.sync();
+    let two = Machine::of(&team, &ana, &["--private"]);
+    assert_eq!(two.sync(), (0, 3));
+    let hits = two.hits("amberfinch");
+    assert!(hits.iter().any(|hit| hit["id"] != json!(null) && hit["session_id"] == "plan"), "{hits:?}");
+    assert!(hits.iter().all(|hit| hit["author"].is_null()), "both machines are ana's: {hits:?}");
+    // A third machine that takes only what is shared, and another person.
+    let three = Machine::of(&team, &ana, &[]);
+    let of_ben = Machine::of(&team, &ben, &["--private"]);
+    for machine in [&three, &of_ben] {
+        assert_eq!(machine.sync(), (0, 1));
+        assert!(machine.home.files_with("amberfinch").is_empty());
+    }
+    // A mark travels, and so does forgetting, in both directions.
+    let known = two.hits("amberfinch").iter().find(|hit| hit["session_id"] == "plan").unwrap()["id"].clone();
+    assert_eq!(known, json!(message), "the machines of one person know a memory by the same id");
+    assert!(two.run(&["mark", &message]).is_ok && two.run(&["forget", "--session", "plan"]).is_ok);
+    assert!(two.json(&["sync"])["sent"]["changed"].as_u64() >= Some(1));
+    assert!(one.json(&["sync"])["received"]["changed"].as_u64() >= Some(1));
+    assert!(one.hits("amberfinch").iter().all(|hit| hit["kind"] != "message"));
+}
+
+/// The idle worker of an agent's server does it: nobody runs `tiro sync`.
+#[test]
+fn a_running_server_exchanges_by_itself() {
+    let team = Team::new();
+    let [ana, ben] = ["ana", "ben"].map(|name| team.user(name));
+    let (of_ana, of_ben) = (Machine::of(&team, &ana, &[]), Machine::of(&team, &ben, &[]));
+    let mut server = of_ana.home.serve(&of_ana.repo.path);
+    server.data("store_memory", json!({"text": "The bridge is built of granite.", "type": "decision"}));
+    eventually(|| {
+        of_ben.sync();
+        !of_ben.hits("granite").is_empty()
+    });
+    let state = of_ana.json(&["connect"]);
+    assert!(state["connection"]["last_sync"].is_string(), "{state}");
+    drop(server);
+}
+
+/// A server made by hand: it gives the answers in turn to one request each, and passes on what was asked.
+fn fake(answers: Vec<String>) -> (String, Receiver<String>) {
+    fake_bytes(answers.into_iter().map(String::into_bytes).collect())
+}
+
+fn fake_bytes(answers: Vec<Vec<u8>>) -> (String, Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let (sender, asked) = channel();
+    std::thread::spawn(move || {
+        for answer in answers {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut head = Vec::new();
+            let mut buffer = [0; 4096];
+            while !head.windows(4).any(|end| end == b"\r\n\r\n") {
+                match stream.read(&mut buffer) {
+                    Ok(count @ 1..) => head.extend_from_slice(&buffer[..count]),
+                    _ => break,
+                }
+            }
+            let _ = sender.send(String::from_utf8_lossy(&head).into_owned());
+            let _ = stream.write_all(&answer);
+        }
+    });
+    (address, asked)
+}
+
+fn answer(status: &str, headers: &str, body: &str) -> String {
+    format!("HTTP/1.1 {status}\r\n{headers}Content-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len())
+}
+
+/// Returns an answer with a page, of which only `share` bytes of a hundred are sent.
+fn paged(page: &[u8], share: usize) -> Vec<u8> {
+    let head = format!(
+        "HTTP/1.1 200 OK\r\n{HEADER}: 1\r\nContent-Type: {MEDIA_TYPE}\r\nContent-Length: {}\r\n\r\n",
+        page.len()
+    );
+    [head.as_bytes(), &page[..page.len() * share / 100]].concat()
+}
+
+#[test]
+fn half_a_page_changes_nothing_and_the_next_exchange_continues() {
+    let machine = Machine::new();
+    let key = format!("tiro_{}_{}", "0".repeat(8), "1".repeat(64));
+    let memories =
+        [decision(1, "ben", "The bridge is built of granite."), decision(2, "ben", "The gate is red.")];
+    let [first, second] = memories.map(|memory| page(&[memory]));
+    let hello = || greeting(|_| {}).into_bytes();
+    let (address, asked) = fake_bytes(vec![
+        hello(),
+        hello(),
+        paged(&first, 100),
+        hello(),
+        paged(&second, 50),
+        hello(),
+        paged(&second, 100),
+    ]);
+    assert!(machine.connect(&address, &key, &[]).is_ok);
+    assert_eq!(machine.sync(), (0, 1));
+    let broken = machine.run(&["sync"]);
+    assert!(!broken.is_ok && broken.stderr.contains("closed before the answer"), "{broken:?}");
+    assert!(machine.hits("gate").is_empty() && machine.hits("granite").len() == 1);
+    assert_eq!(machine.sync(), (0, 1));
+    assert_eq!(machine.hits("gate")[0]["author"], "ben");
+    let asked: Vec<String> = asked.try_iter().filter(|head| head.contains("/pull")).collect();
+    assert_eq!(asked.len(), 3, "{asked:?}");
+}
+
+fn greeting(change: impl FnOnce(&mut Value)) -> String {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis() as u64;
+    let mut greeting = json!({
+        "tiro": "9.9.9", "format": 1, "oldest_format": 1, "server": "s", "user": "ana", "now": now,
+        "projects": [{"id": "p1", "name": "web", "may_write": true, "kinds": ["decision"], "colour": "new"}],
+    });
+    change(&mut greeting);
+    answer("200 OK", &format!("{HEADER}: 1\r\n"), &greeting.to_string())
+}
+
+#[test]
+fn a_wrong_address_or_server_is_named_and_gets_no_second_request() {
+    let machine = Machine::new();
+    let key = format!("tiro_{}_{}", "0".repeat(8), "1".repeat(64));
+    let tried = |address: &str, key: &str| {
+        let ran = machine.connect(address, key, &[]);
+        assert!(!ran.is_ok, "{address}: {ran:?}");
+        assert!(!format!("{ran:?}").contains(&"1".repeat(64)), "the key is in no error and no log: {ran:?}");
+        ran.stderr
+    };
+    for address in ["http://memory.example.org", "http://10.1.2.3:8137"] {
+        assert!(tried(address, &key).contains("unencrypted"));
+    }
+    assert!(tried("https://ana:secret@memory.example.org", &key).contains("has a user or a password"));
+    assert!(tried("http://127.0.0.1:9", "").contains("no key was given"));
+    assert!(tried("http://127.0.0.1:9", "sk-123").contains("is no key of a server"));
+    assert!(tried("http://127.0.0.1:9", &key).contains("cannot reach"));
+    let ours = format!("{HEADER}: 1\r\n");
+    let expired =
+        format!("{ours}WWW-Authenticate: Bearer error=\"invalid_token\", error_description=\"expired\"\r\n");
+    let elsewhere = TcpListener::bind("127.0.0.1:0").unwrap();
+    elsewhere.set_nonblocking(true).unwrap();
+    let redirect = format!("Location: http://{}/sync\r\n{ours}", elsewhere.local_addr().unwrap());
+    for (answer, expected) in [
+        (answer("200 OK", "", "<html>Welcome</html>"), "is no Tiro that can sync"),
+        (answer("404 Not Found", "", ""), "is no Tiro that can sync"),
+        (answer("307 Temporary Redirect", &redirect, ""), "another address"),
+        (answer("200 OK", &ours, "{"), "can't be read"),
+        (answer("200 OK", &ours, "[1]"), "can't be read"),
+        (answer("401 Unauthorized", &ours, ""), "unknown or revoked"),
+        (answer("401 Unauthorized", &expired, ""), "has expired"),
+        (answer("403 Forbidden", "tiro-sync: closed\r\n", ""), "only its own user"),
+        (answer("503 Service Unavailable", &ours, ""), "is busy"),
+        (greeting(|it| (it["format"], it["oldest_format"]) = (json!(9), json!(2))), "later version of Tiro"),
+        (greeting(|it| (it["format"], it["oldest_format"]) = (json!(0), json!(0))), "too old"),
+        (greeting(|it| it["now"] = json!(4_070_908_800_000_u64)), "behind that of"),
+        (greeting(|it| it["now"] = json!(0)), "ahead of that of"),
+        (greeting(|it| it["projects"] = json!([])), "shares no project with you"),
+        (greeting(|it| it["projects"][0]["name"] = json!("api")), "shares no project called `web`"),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{".to_owned(), "cannot reach"),
+        (String::new(), "cannot reach"),
+    ] {
+        let (address, asked) = fake(vec![answer.clone()]);
+        let error = tried(&address, &key);
+        assert!(error.contains(expected), "{expected}: {error}");
+        let head = asked.recv_timeout(Duration::from_secs(9)).unwrap();
+        assert!(head.starts_with("GET /sync HTTP/1.1") && head.contains(&format!("Bearer {key}")), "{head}");
+    }
+    assert!(elsewhere.accept().is_err(), "the key was not sent elsewhere");
+    assert!(machine.home.files_with(&"1".repeat(64)).is_empty(), "a key that does not work is not kept");
+    let unknown = machine.run(&["sync"]);
+    assert!(!unknown.is_ok && unknown.stderr.contains("tiro connect URL"), "{unknown:?}");
+}
+
+#[test]
+fn the_key_is_kept_apart_and_leaves_with_the_connection() {
+    let team = Team::new();
+    let ana = team.user("ana");
+    let of_ana = Machine::of(&team, &ana, &["--name", "web"]);
+    let secret = &ana[14..];
+    let files = of_ana.home.files_with(secret);
+    assert_eq!(files.len(), 1, "{files:?}");
+    assert!(files[0].extension().is_some_and(|it| it == "key"), "{files:?}");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = std::fs::metadata(&files[0]).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        // Others who can read it could use it.
+        std::fs::set_permissions(&files[0], std::fs::Permissions::from_mode(0o644)).unwrap();
+        let refused = of_ana.run(&["sync"]);
+        assert!(!refused.is_ok && refused.stderr.contains("others can read it"), "{refused:?}");
+        std::fs::set_permissions(&files[0], std::fs::Permissions::from_mode(0o600)).unwrap();
+    }
+    of_ana.decide("The bridge is built of granite.");
+    let ran = of_ana.run(&["sync"]);
+    assert!(ran.is_ok && !format!("{ran:?}").contains(secret), "{ran:?}");
+    // The key as a variable, for programs.
+    let mut command = of_ana.home.tiro(&of_ana.repo.path, &["connect", &team.address()]);
+    command.env("TIRO_KEY", &ana);
+    let ran = feed(command, b"");
+    assert!(ran.is_ok && !format!("{ran:?}").contains(secret), "{ran:?}");
+    // A revoked key is named, and replaced by a new connection.
+    assert!(team.home.run(&team.place, &["user", "revoke", "ana"]).is_ok);
+    let revoked = of_ana.run(&["sync"]);
+    assert!(!revoked.is_ok && revoked.stderr.contains("unknown or revoked"), "{revoked:?}");
+    let other = team.user("ben");
+    assert!(of_ana.connect(&team.address(), &other, &[]).is_ok);
+    assert_eq!(of_ana.json(&["connect"])["connection"]["user"], "ben");
+    let off = of_ana.run(&["connect", "--off"]);
+    assert!(off.is_ok && of_ana.home.files_with(&other[14..]).is_empty(), "{off:?}");
+    assert!(of_ana.run(&["connect"]).stdout.contains("no server"));
+    // A project that is no longer shared.
+    let carl = team.user("carl");
+    let of_carl = Machine::of(&team, &carl, &[]);
+    assert!(team.home.run(&team.place, &["team", "leave", "crew", "carl"]).is_ok);
+    let refused = of_carl.run(&["sync"]);
+    assert!(!refused.is_ok && refused.stderr.contains("isn't shared with you"), "{refused:?}");
+}
+
+/// Returns a page with these lines.
+fn page(lines: &[Value]) -> Vec<u8> {
+    let mut packer = Packer::default();
+    lines.iter().for_each(|line| packer.add(&line.to_string()));
+    packer.finish(End::default())
+}
+
+fn decision(number: u64, author: &str, text: &str) -> Value {
+    let memory = json!({"text": text, "provenance": "user_said", "time": 1_700_000_000_000_u64});
+    json!({"id": format!("m{number:013}"), "kind": "decision", "author": author, "memory": memory})
+}
+
+/// Sends bytes as a page of changes, and returns the status and the body.
+fn push(web: &Web, project: &str, body: &[u8]) -> (u16, String) {
+    let path = format!("/sync/{project}/push?device=0123456789abcdef");
+    let answer = web.ask("POST", &path, &[&format!("Accept: {MEDIA_TYPE}")], body);
+    (answer.status, answer.body)
+}
+
+#[test]
+fn a_server_trusts_no_line_and_loses_none_because_of_another() {
+    let team = Team::new();
+    let [ana, ben] = ["ana", "ben"].map(|name| team.user(name));
+    let of_ben = Machine::of(&team, &ben, &[]);
+    let mut web = Web::start(&team.home, &team.place, &["--metrics", "0"]);
+    let greeted = web.ask("GET", "/sync", &[], b"");
+    assert_eq!((greeted.status, greeted.header(HEADER)), (401, Some("1")), "{greeted:?}");
+    web.key = Some(ana);
+    let greeting = web.ask("GET", "/sync", &[], b"").json();
+    assert_eq!((&greeting["user"], &greeting["projects"][0]["name"]), (&json!("ana"), &json!("web")));
+    let id = greeting["projects"][0]["id"].as_str().unwrap();
+    let secret = "ghp_Zq8Lk2Vn5Xw1Rt7Yb4Mc9Pd3Hf6Jg0KsTu5w";
+    let mut ahead = decision(4, "ana", "From the future");
+    ahead["state"] = json!({"marked": true, "marked_at": (4_070_908_800_000_i64) << 16});
+    let mut chat = decision(6, "ana", "A message");
+    chat["kind"] = json!("message");
+    let mut lying = decision(8, "ana", "With a vector that lies");
+    lying["memory"]["chunks"] =
+        json!([{"start": 0, "end": 5, "space": "all-MiniLM-L6-v2/mean/l2", "vector": "AAAA"}]);
+    let purge =
+        json!({"id": "m0000000000099", "kind": "decision", "author": "ben", "state": {"purged": true}});
+    let lines = [
+        decision(1, "ana", "The bridge is built of granite."),
+        decision(2, "ben", "Ben never said this"),
+        decision(3, "ana", &format!("The token is {secret}.")),
+        ahead,
+        json!({"id": 7}),
+        chat,
+        json!({"id": "m0000000000007", "kind": "opinion", "author": "ana"}),
+        lying,
+        purge,
+    ];
+    let (status, body) = push(&web, id, &page(&lines));
+    assert_eq!(status, 200, "{body}");
+    let outcomes: Value = serde_json::from_str(&body).unwrap();
+    let outcomes: Vec<String> =
+        outcomes["outcomes"].as_array().unwrap().iter().map(Value::to_string).collect();
+    let expected = [
+        "stored",
+        "another author",
+        "stored",
+        "in the future",
+        "malformed",
+        "kind",
+        "later version",
+        "stored",
+        "refused",
+    ];
+    assert_eq!(outcomes.len(), expected.len(), "{outcomes:?}");
+    for (outcome, expected) in outcomes.iter().zip(expected) {
+        assert!(outcome.contains(expected), "{expected}: {outcome}");
+    }
+    assert!(team.home.files_with(secret).is_empty(), "what comes is redacted");
+    let (_, again) = push(&web, id, &page(&lines[..1]));
+    assert!(again.contains("known"), "{again}");
+    let mut other = lines[0].clone();
+    other["memory"]["text"] = json!("The bridge is built of wood.");
+    assert!(push(&web, id, &page(&[other])).1.contains("conflict"));
+    assert_eq!(of_ben.sync(), (0, 3));
+    assert_eq!(of_ben.hits("granite")[0]["author"], "ana");
+
+    // Pages that are none, or only half, change nothing.
+    let whole = page(&[decision(20, "ana", "Half a page")]);
+    for (body, expected) in [
+        (&b""[..], 400),
+        (b"{}", 400),
+        (&whole[..whole.len() / 2], 400),
+        (&whole[..whole.len() - 4], 400),
+        (&vec![b'x'; 5 << 20][..], 413),
+    ] {
+        assert_eq!(push(&web, id, body).0, expected, "{} bytes", body.len());
+    }
+    let mut bomb = Packer::default();
+    bomb.add(&"0".repeat(40 << 20));
+    let bomb = bomb.finish(End::default());
+    assert!(bomb.len() < 1 << 20);
+    assert_eq!(push(&web, id, &bomb).0, 413);
+    // A connection that ends in the middle of a page.
+    let mut stream: TcpStream = web.connect();
+    let path = format!("/sync/{id}/push?device=0123456789abcdef");
+    let head = web.head("POST", &path, &[&format!("Content-Length: {}", whole.len())]);
+    stream.write_all(format!("{head}\r\n").as_bytes()).unwrap();
+    stream.write_all(&whole[..whole.len() / 2]).unwrap();
+    drop(stream);
+    assert_eq!(of_ben.sync(), (0, 0));
+
+    for (path, status) in [
+        ("/sync/nothing/push?device=0123456789abcdef".to_owned(), 404),
+        (format!("/sync/{id}/push"), 400),
+        (format!("/sync/{id}/push?device=a%20b"), 400),
+        (format!("/sync/{id}/pull?device=0123456789abcdef"), 405),
+        (format!("/sync/{id}/other"), 404),
+    ] {
+        assert_eq!(web.ask("POST", &path, &[], &whole).status, status, "{path}");
+    }
+    let later = web.ask(
+        "POST",
+        &format!("/sync/{id}/push?device=0123456789abcdef"),
+        &[&format!("{HEADER}: 9")],
+        &whole,
+    );
+    assert_eq!(later.status, 501);
+    let mut metrics = Web::start(&team.home, &team.place, &[]);
+    metrics.port = port_of(web.metrics.as_ref().unwrap());
+    let metrics = metrics.ask("GET", "/metrics", &[], b"").body;
+    for line in ["method=\"sync push\",status=\"200\"", "method=\"sync greeting\",status=\"200\""] {
+        assert!(metrics.contains(line), "{line}: {metrics}");
+    }
+}
+
+/// A database that is replaced by an older copy has lost what came later. Those who have it bring it back.
+#[test]
+fn what_a_restored_server_lost_comes_back_from_those_who_have_it() {
+    let mut team = Team::new();
+    let [ana, ben] = ["ana", "ben"].map(|name| team.user(name));
+    let (of_ana, of_ben) = (Machine::of(&team, &ana, &[]), Machine::of(&team, &ben, &[]));
+    of_ana.decide("The bridge is built of granite.");
+    assert_eq!(of_ana.sync(), (1, 0));
+    assert!(team.web.end() < Duration::from_secs(5));
+    let copy = team.home.path().join("copy");
+    copied(&team.home.data(), &copy);
+    team.start();
+    for number in 0..5 {
+        of_ana.decide(&format!("Tunnel {number} is dug by hand."));
+    }
+    assert_eq!(of_ana.sync(), (5, 0));
+    assert_eq!(of_ben.sync(), (0, 6));
+    team.web.end();
+    std::fs::remove_dir_all(team.home.data()).unwrap();
+    copied(&copy, &team.home.data());
+    team.start();
+    assert_eq!(of_ana.sync(), (5, 0), "what the server lost is sent again");
+    let carl = team.user("carl");
+    assert_eq!(Machine::of(&team, &carl, &[]).sync(), (0, 6));
+    assert_eq!(of_ben.sync(), (0, 0));
+    assert_eq!(of_ben.hits("tunnel").len(), 5);
+}
+
+fn copied(from: &std::path::Path, to: &std::path::Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        match entry.file_type().unwrap().is_dir() {
+            true => copied(&entry.path(), &target),
+            false => drop(std::fs::copy(entry.path(), target).unwrap()),
+        }
+    }
+}
