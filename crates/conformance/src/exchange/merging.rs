@@ -1,7 +1,7 @@
 //! Promises about merging what changed in another store.
 
 use super::peer::{LATER, all, alone, everything, forgotten_at, incoming, marked_at};
-use crate::fixture::{Answered, Fixture, commit, embedded, fact, message, note};
+use crate::fixture::{Answered, Fixture, commit, embedded, fact, message, name, note};
 use tiro_base::filter::Filter;
 use tiro_base::scope::{AuthorId, Visibility};
 use tiro_store::*;
@@ -172,6 +172,7 @@ pub async fn an_id_of_somebody_else_is_not_mistaken_for_ones_own(fixture: Fixtur
     let own = fixture.put(said.clone()).await;
     let mut others = message("auth", "maple");
     others.draft.text = "willow".into();
+    others.draft.session = Some(name("team/auth"));
     let merge = |changes| {
         fixture.store.merge_changes(&fixture.scope, Some(&NAME), "server", MergeRights::ALL, changes, 5)
     };

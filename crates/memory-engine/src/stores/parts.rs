@@ -63,6 +63,7 @@ impl State {
         self.chunks.retain(|_, chunk| memories.contains_key(&chunk.memory));
         self.aliases.retain(|(owner, _), _| owner != tenant);
         self.purged.retain(|(owner, _)| owner != tenant);
+        self.absent.retain(|(owner, ..), _| owner != tenant);
         self.statements.retain(|_, (owner, _)| owner != tenant);
         self.queue.retain(|_, waiting| sessions.contains_key(&waiting.session));
         self.attempts.retain(|(session, _)| sessions.contains_key(session));

@@ -34,7 +34,12 @@ pub(super) async fn page(
     after: i64,
     limit: usize,
 ) -> Result<Changes> {
-    let owners = if wanted.with_private { tx.seen.parts.clone() } else { vec![tx.seen.shared] };
+    let owners = match (wanted.with_private, scope.hides_shared()) {
+        (true, true) => vec![tx.seen.mine],
+        (true, false) => tx.seen.parts.clone(),
+        (false, true) => Vec::new(),
+        (false, false) => vec![tx.seen.shared],
+    };
     let giving = Giving { tx, scope, name, wanted, owners };
     let last: i64 = tx.only("SELECT last_value FROM keys", &[]).await?.get(0);
     let after = if after > last { 0 } else { after };
@@ -177,7 +182,7 @@ impl Giving<'_> {
         let change = |row: &tokio_postgres::Row| {
             let kind = word(row, 2, Kind::parse)?;
             let author = AuthorId::new(row.try_get::<_, String>(3)?);
-            let is_shared = row.try_get::<_, i64>(0)? == self.tx.seen.shared;
+            let is_shared = row.try_get::<_, i64>(0)? == self.tx.seen.turn;
             Ok(Change {
                 number: row.try_get(4)?,
                 id: self.id_of(&columns::id(row, 1)?, kind, &author, row.try_get(5)?),

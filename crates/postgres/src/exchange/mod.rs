@@ -1,7 +1,7 @@
 //! Exchanges memories with other stores: reads what changed, and merges what changed in another store.
 //!
 //! The table `exchange` has a row for each memory, and `absent` one for each memory that is not here but whose state is
-//! known. Triggers number every change (`migrations/0006_exchange.sql`), so no code that writes has to think of it. The
+//! known. Triggers number every change (`migrations/0008_exchange.sql`), so no code that writes has to think of it. The
 //! decisions are those of [`tiro_store::decide::exchange`].
 
 mod changes;
@@ -13,6 +13,8 @@ mod merge;
 mod settle;
 
 use crate::PostgresStore;
+use crate::owners;
+use crate::shared_cache::drop_shared;
 use crate::transactions::{read, write};
 use tiro_base::error;
 use tiro_base::memory::Millis;
@@ -56,6 +58,8 @@ impl PostgresStore {
             write!(self, scope, tx => { merge::merge(&tx, scope, peer, &incoming, now).await });
         let (outcomes, is_purging) = merged?;
         if is_purging {
+            let parts = write!(self, scope, tx => { owners::of_store(&tx, scope).await })?;
+            drop_shared(self.database(), &parts).await?;
             self.finish_purges(scope, Millis::MAX).await?;
         }
         Ok(outcomes)

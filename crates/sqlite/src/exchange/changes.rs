@@ -34,7 +34,12 @@ pub(super) fn page(
     limit: usize,
 ) -> Result<Changes> {
     let [shared, mine] = parts::both(scope);
-    let owners = if wanted.with_private { vec![mine, shared] } else { vec![shared] };
+    let owners = match (wanted.with_private, scope.hides_shared()) {
+        (true, true) => vec![mine],
+        (true, false) => vec![mine, shared],
+        (false, true) => Vec::new(),
+        (false, false) => vec![shared],
+    };
     let giving = Giving { connection, scope, name, wanted, owners: &owners };
     let newest: i64 = connection
         .prepare_cached("SELECT value FROM meta WHERE key = 'changed'")?
@@ -66,6 +71,9 @@ impl Giving<'_> {
     /// Returns the next rows that the peer wants, in the order of their numbers. Each part of the query reads an index in
     /// order.
     fn rows(&self, after: i64, limit: usize) -> Result<Vec<Numbered>> {
+        if self.owners.is_empty() {
+            return Ok(Vec::new());
+        }
         let kinds: Vec<String> = self.wanted.kinds.iter().map(|kind| format!("'{kind}'")).collect();
         let kinds = kinds.join(", ");
         let which = |table: &str, owner: usize| {
@@ -168,7 +176,7 @@ impl Giving<'_> {
         let Some((kind, author, state, travelling)) = found else { return Ok(None) };
         let id = row.id.as_deref().and_then(MemoryId::parse);
         let Some((kind, id)) = Kind::parse(&kind).zip(id) else { return Ok(None) };
-        let author = AuthorId::new(author.as_deref().unwrap_or(self.scope.tenant.as_str()));
+        let author = AuthorId::new(author.as_deref().unwrap_or(parts::names(self.scope.tenant.as_str()).0));
         let is_private = parts::names(&row.owner).1.is_some();
         Ok(Some(Change {
             number: row.number,

@@ -3,6 +3,7 @@
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::error::Result;
+use crate::read::parts;
 use tiro_base::memory::{Kind, MemoryId, Provenance};
 use tiro_base::scope::{AuthorId, Scope};
 use tiro_store::decide::exchange::{self, Stamp};
@@ -23,7 +24,7 @@ impl Giving<'_> {
     /// Returns the id under which the memory `id` travels. Returns `None` if the memory is not exchanged, or if the reader
     /// doesn't see it.
     pub fn travelling(&self, id: &str) -> Result<Option<MemoryId>> {
-        let tenant = self.scope.tenant.as_str();
+        let tenant = parts::names(self.scope.tenant.as_str()).0;
         for owner in self.owners {
             let found = self
                 .connection

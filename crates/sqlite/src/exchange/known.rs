@@ -98,7 +98,7 @@ fn here(
         _ => true,
     };
     let is_private = parts::names(owner).1.is_some();
-    let author = author.as_deref().unwrap_or(scope.tenant.as_str());
+    let author = author.as_deref().unwrap_or(parts::names(scope.tenant.as_str()).0);
     let is_own = is_private || author == scope.reader.as_str();
     let state = KnownState { state, is_here: true, is_same, is_of_peer: by.as_deref() == Some(peer) };
     Ok(Known { state, at: At::Here(seq), is_own })
@@ -127,7 +127,7 @@ fn absent(
         }
     }
     let Some((id, by, author, state)) = found else { return Ok(None) };
-    let author = AuthorId::new(author.as_deref().unwrap_or(scope.tenant.as_str()));
+    let author = AuthorId::new(author.as_deref().unwrap_or(parts::names(scope.tenant.as_str()).0));
     let is_own = parts::names(owner).1.is_some() || author == scope.reader;
     let state = KnownState { state, is_here: false, is_same: true, is_of_peer: by.as_deref() == Some(peer) };
     Ok(Some((Known { state, at: At::Absent(owner.to_owned(), id), is_own }, author)))

@@ -231,7 +231,8 @@ impl Merging<'_> {
         };
         let is_renamed = self.peer.name.is_some() && *author == scope.reader && incoming.kind != Kind::Commit;
         let travelling = Some(incoming.id.as_str()).filter(|travelling| is_renamed || *travelling != id);
-        let author = Some(author.as_str()).filter(|author| *author != scope.tenant.as_str());
+        let tenant = parts::names(scope.tenant.as_str()).0;
+        let author = Some(author.as_str()).filter(|author| *author != tenant);
         let number = next(connection)?;
         connection
             .prepare_cached(

@@ -152,11 +152,11 @@ pub fn check(scope: &Scope, name: Option<&AuthorId>, incoming: &[Incoming]) -> R
     }
 }
 
-/// Returns whether a change comes from the author of a memory that is not known here, so that it may be stored. Something
-/// private of others is never stored in their name.
+/// Returns whether a memory that is not known here is the reader's own. Returns `None` if it must not be stored: something
+/// private of others never is, and neither is anything of others for a reader who sees only what is private.
 pub fn is_own(scope: &Scope, author: &AuthorId, visibility: Visibility) -> Option<bool> {
     let is_own = *author == scope.reader;
-    (is_own || visibility != Visibility::Private).then_some(is_own)
+    (is_own || (visibility != Visibility::Private && !scope.hides_shared())).then_some(is_own)
 }
 
 /// What a store knows of the memory of an incoming change.

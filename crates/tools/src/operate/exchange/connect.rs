@@ -122,7 +122,7 @@ fn shown(connected: Connected) -> Shown {
 }
 
 fn trouble(failing: Failing) -> Trouble {
-    let Failing { since, count, next, why, hint } = failing;
+    let Failing { since, count, next, why, hint, .. } = failing;
     let minute = |time: Millis| times::minute(time);
     Trouble { since: minute(since), failures: count, why, hint, next: minute(next) }
 }
@@ -147,7 +147,7 @@ impl State {
                 text += "\nYou may read there. What you save is sent for your other machines."
             }
             (Some(true), _) => {
-                let kinds: Vec<_> = kinds.iter().map(|kind| quoted(kind)).collect();
+                let kinds: Vec<_> = kinds.iter().map(quoted).collect();
                 text += &format!("\nShared: {}.", kinds.join(", "));
                 if *private {
                     text += " All other memories are sent for your other machines alone.";
