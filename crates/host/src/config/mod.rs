@@ -44,6 +44,8 @@ pub struct Config {
     pub database: Option<DatabaseUrl>,
     /// The Valkey or Redis in which the servers of a team share cached answers and the rates of callers: `TIRO_VALKEY`.
     pub valkey: Option<DatabaseUrl>,
+    /// The folder of the programs of PostgreSQL that `tiro serve --try` starts: `TIRO_TRY_POSTGRES`.
+    pub trial_postgres: Option<PathBuf>,
     /// The directory of models: `TIRO_MODEL_DIR`, otherwise `models` in the data directory.
     pub model_dir: PathBuf,
     /// The project named by `--project`, `TIRO_PROJECT` or `CLAUDE_PROJECT_DIR`.
@@ -100,6 +102,7 @@ impl Config {
             data_dir: folder.join("data"),
             database: None,
             valkey: None,
+            trial_postgres: None,
             model_dir: folder.join("models"),
             project: None,
             is_project_named: false,
@@ -196,6 +199,7 @@ impl Config {
             data_dir,
             valkey: set("TIRO_VALKEY").and_then(|url| url.into_string().ok()).map(DatabaseUrl),
             database: set("TIRO_DATABASE").and_then(|url| url.into_string().ok()).map(DatabaseUrl),
+            trial_postgres: path("TIRO_TRY_POSTGRES"),
             project: project
                 .map(Path::to_owned)
                 .or_else(|| path("TIRO_PROJECT"))
