@@ -19,6 +19,8 @@ mod commits_in_short;
 mod compacts;
 mod consults;
 mod context;
+#[cfg(unix)]
+mod deploys;
 mod derived;
 #[cfg(target_os = "linux")]
 mod disk_fails;
@@ -85,6 +87,8 @@ mod syncs;
 mod talk;
 mod tidy;
 mod tokens_in_names;
+#[cfg(unix)]
+mod tries;
 #[cfg(unix)]
 mod unwritable;
 mod web;

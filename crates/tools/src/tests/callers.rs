@@ -85,7 +85,7 @@ async fn an_author_joins_the_owner_and_keeps_what_it_saves() {
             .kinds
             .iter()
             .map(|kind| kind.memories)
-            .sum()
+            .sum::<i64>()
     };
     let counts = async || {
         let [own, of_ana] = [count(&owner).await, count(&ana).await];
