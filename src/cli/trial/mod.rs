@@ -8,7 +8,10 @@
 //! what hooks left for the user's own memory, and lose it.
 
 #![expect(clippy::disallowed_methods, reason = "the user asks for a database of its own")]
-#![cfg_attr(not(unix), allow(dead_code, unused_imports, reason = "there is no such database on other systems"))]
+#![cfg_attr(
+    not(unix),
+    allow(dead_code, unused_imports, reason = "there is no such database on other systems")
+)]
 
 #[cfg(unix)]
 mod server;

@@ -96,7 +96,8 @@ impl Receiver<'_> {
             return Ok(());
         }
         // Redacting and counting long texts takes seconds.
-        let prepare = move || taken.into_iter().map(|it| ready(&redactor, models, it, shared)).collect::<Vec<_>>();
+        let prepare =
+            move || taken.into_iter().map(|it| ready(&redactor, models, it, shared)).collect::<Vec<_>>();
         let prepared = tokio::task::spawn_blocking(prepare).await;
         let incoming = prepared.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()));
         let (store, scope) = (self.project.store.as_ref(), &self.project.scope);
