@@ -116,7 +116,9 @@ impl Handler {
         let Some((engine, caller)) = &self.noting else { return };
         match outcome {
             Outcome::Done(Ok(answer)) => audit::note_call(engine, caller, verb, Ok(&fields(answer))).await,
-            Outcome::Done(Err(error)) => audit::note_call(engine, caller, verb, Err(name(error.kind()))).await,
+            Outcome::Done(Err(error)) => {
+                audit::note_call(engine, caller, verb, Err(name(error.kind()))).await
+            }
             Outcome::Panicked => audit::note_call(engine, caller, verb, Err("internal")).await,
             Outcome::Cancelled => audit::note_call(engine, caller, verb, Err("cancelled")).await,
         }

@@ -25,7 +25,9 @@ impl Ground {
         #[expect(clippy::disallowed_methods, reason = "it is set for tests alone")]
         let url = std::env::var("TIRO_TEST_POSTGRES").ok()?;
         let name = format!("tiro_{name}_{}", std::process::id());
-        let made = std::process::Command::new("psql").args([&url, "-c", &format!("CREATE DATABASE {name}")]).output();
+        let made = std::process::Command::new("psql")
+            .args([&url, "-c", &format!("CREATE DATABASE {name}")])
+            .output();
         made.ok()?;
         let (server, _) = url.rsplit_once('/')?;
         Some(Ground { database: Some(format!("{server}/{name}")), ..Ground::new() })
@@ -128,7 +130,10 @@ fn decisions_are_shared(ground: &Ground) {
         let messages = json!([{"role": "user", "text": "The heron gate was never dry."}]);
         ana.call("save_messages", json!({"session_id": "talk", "messages": messages}));
         let found = ana.finds("heron gate");
-        assert!(found.contains("green") && found.contains("never dry") && !found.contains("by ana"), "{found}");
+        assert!(
+            found.contains("green") && found.contains("never dry") && !found.contains("by ana"),
+            "{found}"
+        );
     });
     of(&ben, &mut |ben| {
         let found = ben.finds("heron gate");

@@ -2,9 +2,7 @@
 
 use async_trait::async_trait;
 
-use crate::{
-    AuditFilter, AuditRow, KeyChange, KeyRow, ProjectRights, ShareRow, TeamChange, TeamRow,
-};
+use crate::{AuditFilter, AuditRow, KeyChange, KeyRow, ProjectRights, ShareRow, TeamChange, TeamRow};
 use tiro_base::error::Result;
 use tiro_base::scope::ProjectId;
 

@@ -72,11 +72,8 @@ impl HttpArgs {
             Some(installation) => keys::are_needed(installation.registry.as_ref()).await?,
             None => false,
         };
-        let protection = Protection {
-            has_keys,
-            has_tls: self.tls_cert.is_some(),
-            is_behind_proxy: self.behind_proxy,
-        };
+        let protection =
+            Protection { has_keys, has_tls: self.tls_cert.is_some(), is_behind_proxy: self.behind_proxy };
         address::check(address, protection, peer::TELLS_USERS)?;
         if let Some(name) = self.host.iter().find(|name| name.contains([':', '/'])) {
             return Err(Error::bad_input(format!("`{}` is no name of a machine", quoted(name)))

@@ -27,7 +27,8 @@ pub struct Args {
 /// Runs the subcommand and prints its answer: with `--json`, a line for each call.
 pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
     let Args { since, user, within, limit } = args;
-    let output = audit::list(engine, audit::Args { since, user, project: within, limit: Some(limit) }).await?;
+    let output =
+        audit::list(engine, audit::Args { since, user, project: within, limit: Some(limit) }).await?;
     match (out.json, output.calls.is_empty()) {
         (true, true) => Ok(ExitCode::SUCCESS),
         (true, false) => out.line(&output.lines()).map(|()| ExitCode::SUCCESS),

@@ -104,13 +104,9 @@ async fn team(registry: &dyn Registry) {
     for (number, name) in [(1, "willow"), (2, "maple")] {
         registry.record(&id(number), name, &format!("/{number}"), 1).await.answered();
     }
-    for change in [
-        create("core"),
-        create("docs"),
-        joins("core", "ben"),
-        joins("core", "ana"),
-        joins("docs", "ana"),
-    ] {
+    for change in
+        [create("core"), create("docs"), joins("core", "ben"), joins("core", "ana"), joins("docs", "ana")]
+    {
         assert!(registry.change_teams(change.clone()).await.answered(), "{change:?}");
     }
 }

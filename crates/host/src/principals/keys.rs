@@ -143,7 +143,8 @@ mod tests {
     async fn a_key_is_valid_until_it_expires_or_is_revoked() {
         let registry = &registry("validity");
         assert!(!are_needed(registry).await.unwrap());
-        let (ana, _) = add(registry, Wanted { expires: Some(50), ..wanted("ana") }, [1; RANDOM], 10).await.unwrap();
+        let (ana, _) =
+            add(registry, Wanted { expires: Some(50), ..wanted("ana") }, [1; RANDOM], 10).await.unwrap();
         let reads = Wanted { access: Access::Read, ..wanted("ben") };
         let (ben, _) = add(registry, reads, [2; RANDOM], 10).await.unwrap();
         let of = |name: &str, access| Ok(Principal { author: AuthorId::new(name), access });

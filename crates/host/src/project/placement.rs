@@ -96,6 +96,9 @@ mod tests {
         assert_eq!((by_kind.of_session(None), talks.of_session(None)), (PRIVATE, None));
         assert_eq!(by_kind.of_restored(Kind::Message, SHARED), PRIVATE);
         assert_eq!(by_kind.of_restored(Kind::Decision, SHARED), SHARED);
-        assert_eq!((Placement::Alone.of_session(SHARED), Placement::Everyone.of_session(None)), (PRIVATE, None));
+        assert_eq!(
+            (Placement::Alone.of_session(SHARED), Placement::Everyone.of_session(None)),
+            (PRIVATE, None)
+        );
     }
 }

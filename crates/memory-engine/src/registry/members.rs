@@ -127,7 +127,8 @@ impl Members for MemoryRegistry {
         Ok(self.read(|state| {
             let mut may_write: BTreeMap<(&String, &ProjectId), bool> = BTreeMap::new();
             for ((project, team), writes) in &state.users.shares {
-                let is_member = state.users.teams.get(team).is_some_and(|(_, members)| members.contains(user));
+                let is_member =
+                    state.users.teams.get(team).is_some_and(|(_, members)| members.contains(user));
                 if let Some(name) = state.projects.get(project).filter(|_| is_member) {
                     *may_write.entry((name, project)).or_default() |= writes;
                 }

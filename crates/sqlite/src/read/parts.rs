@@ -111,9 +111,7 @@ pub(crate) fn both(scope: &Scope) -> [String; 2] {
 /// also name one of these parts.
 pub(crate) fn of_tenant(column: &str, number: usize) -> String {
     let tenant = format!("substr(?{number}, 1, instr(?{number} || char(31), char(31)) - 1)");
-    format!(
-        "({column} = {tenant} OR ({column} > {tenant} || char(31) AND {column} < {tenant} || char(32)))"
-    )
+    format!("({column} = {tenant} OR ({column} > {tenant} || char(31) AND {column} < {tenant} || char(32)))")
 }
 
 /// Returns the SQL condition that both columns name parts of the same tenant.
@@ -339,9 +337,7 @@ pub(crate) fn hidden(
     let mut owner = connection.prepare_cached("SELECT owner FROM memories WHERE seq = ?1")?;
     for row in rows {
         let owner: Option<String> = owner.query_row([row], |row| row.get(0)).optional()?;
-        let is_hidden = |owner: String| {
-            owner != mine && (scope.hides_shared() || names(&owner).1.is_some())
-        };
+        let is_hidden = |owner: String| owner != mine && (scope.hides_shared() || names(&owner).1.is_some());
         if owner.is_some_and(is_hidden) {
             hidden.insert(row);
         }

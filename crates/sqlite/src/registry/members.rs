@@ -129,7 +129,8 @@ impl Members for SqliteRegistry {
                     (project, &share.team, share.may_write, &kinds),
                 )?;
                 if shared > 0 {
-                    connection.execute("UPDATE shares SET kinds = ?2 WHERE project = ?1", (project, kinds))?;
+                    connection
+                        .execute("UPDATE shares SET kinds = ?2 WHERE project = ?1", (project, kinds))?;
                 }
                 Ok(shared > 0)
             })

@@ -77,15 +77,22 @@ impl SqliteRegistry {
             .await
     }
 
-    pub(crate) async fn register(&self, id: &ProjectId, name: &str, now: Millis) -> error::Result<ProjectRow> {
+    pub(crate) async fn register(
+        &self,
+        id: &ProjectId,
+        name: &str,
+        now: Millis,
+    ) -> error::Result<ProjectRow> {
         let (folder, key, called) = (self.new_folder(id, name), id.as_str().to_owned(), name.to_owned());
         let registered: error::Result<Option<String>> = self
             .store
             .write(&self.scope, move |connection, _| {
                 let first = connection
-                    .query_row("SELECT id FROM projects WHERE name = ?1 ORDER BY id LIMIT 1", [&called], |row| {
-                        row.get(0)
-                    })
+                    .query_row(
+                        "SELECT id FROM projects WHERE name = ?1 ORDER BY id LIMIT 1",
+                        [&called],
+                        |row| row.get(0),
+                    )
                     .optional()?;
                 if first.is_none() {
                     connection.execute(

@@ -45,9 +45,8 @@ pub async fn projects(
         true => None,
         false => Some(registry.rights(caller.author().as_str()).await?),
     };
-    let is_known = |id: &ProjectId| {
-        shared.as_ref().is_none_or(|shared| shared.iter().any(|row| row.project == *id))
-    };
+    let is_known =
+        |id: &ProjectId| shared.as_ref().is_none_or(|shared| shared.iter().any(|row| row.project == *id));
     let mut others = Vec::new();
     for ProjectRow { id, name, places, .. } in registry.all().await? {
         if id == project.scope.project || !is_known(&id) {

@@ -5,8 +5,8 @@ use std::collections::{BTreeSet, HashSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::memory::authors;
 use crate::common;
+use crate::memory::authors;
 use crate::memory::search_project_memory as search;
 use tiro_base::envelope;
 use tiro_base::error::{Error, Result};

@@ -69,8 +69,7 @@ async fn an_author_joins_the_owner_and_keeps_what_it_saves() {
         owner.joined_by(Some((&principal, rights)), usize::MAX)
     };
     let rights = Rights { may_write: true, kinds: vec![Kind::Decision] };
-    let (ana, ben) =
-        (join("ana", Access::Write, Some(&rights)), join("ben", Access::Read, Some(&rights)));
+    let (ana, ben) = (join("ana", Access::Write, Some(&rights)), join("ben", Access::Read, Some(&rights)));
     let eve = join("eve", Access::Write, None);
     let args = |text: &str| store_memory::Args { text: text.into(), ..store_memory::Args::default() };
     store_memory::run(&engine, &owner, args("the pump is blue")).await.unwrap();

@@ -127,7 +127,11 @@ pub async fn list(engine: &Engine) -> Result<Listed> {
     let registry = engine.installation().await?.registry;
     let names = registry.all().await?;
     let listing = |share: ShareRow| Listing {
-        name: names.iter().find(|row| row.id == share.project).map(|row| row.name.clone()).unwrap_or_default(),
+        name: names
+            .iter()
+            .find(|row| row.id == share.project)
+            .map(|row| row.name.clone())
+            .unwrap_or_default(),
         project: share.project.as_str().to_owned(),
         team: share.team,
         access: access(share.may_write),
@@ -215,9 +219,15 @@ impl Shared {
         let Shared { project, name, team, access, kinds, created } = self;
         let with = team.as_ref().map_or("any team".to_owned(), |team| format!("the team {team}"));
         if *access == "off" {
-            return format!("Project {name} is no longer shared with {with}. What others stored there stays.");
+            return format!(
+                "Project {name} is no longer shared with {with}. What others stored there stays."
+            );
         }
-        let made = if *created { format!("Project {name} is made, with the id {project}.\n") } else { String::new() };
+        let made = if *created {
+            format!("Project {name} is made, with the id {project}.\n")
+        } else {
+            String::new()
+        };
         format!("{made}Project {name} is shared with {with}, to {access}: {}.", kinds.join(", "))
     }
 }
@@ -226,7 +236,8 @@ impl Listed {
     /// Returns the answer as text.
     pub fn text(&self) -> String {
         if self.shares.is_empty() {
-            return "Nothing is shared. `tiro share PROJECT --with TEAM --write` shares a project.".to_owned();
+            return "Nothing is shared. `tiro share PROJECT --with TEAM --write` shares a project."
+                .to_owned();
         }
         let line = |share: &Listing| {
             let Listing { project, name, team, access, kinds } = share;

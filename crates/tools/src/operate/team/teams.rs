@@ -42,8 +42,7 @@ pub struct Changed {
 /// Returns every team.
 pub async fn list(engine: &Engine) -> Result<Listed> {
     let rows = engine.installation().await?.registry.teams().await?;
-    let listing =
-        |row: TeamRow| Listing { name: row.name, made: times::day(row.made), members: row.members };
+    let listing = |row: TeamRow| Listing { name: row.name, made: times::day(row.made), members: row.members };
     Ok(Listed { teams: rows.into_iter().map(listing).collect() })
 }
 
