@@ -80,7 +80,10 @@ mod values;
 
 pub use keys::{ChunkKey, QueueKey, SessionKey, SubjectKey, Version};
 pub use lifecycle::{Lifecycle, Placed, Upkeep};
-pub use members::Members;
+pub use members::{
+    Access, AuditFilter, AuditRow, KeyChange, KeyRow, Members, ProjectRights, Rights, ShareRow, TeamChange,
+    TeamRow, usually_shared,
+};
 pub use registry::Registry;
 pub use restoring::Restore;
 pub use stores::{Backup, Files, Stores};

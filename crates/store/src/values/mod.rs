@@ -7,7 +7,6 @@ mod forget;
 mod found;
 mod ledger;
 mod links;
-mod members;
 mod projects;
 mod sessions;
 mod stash;
@@ -38,10 +37,6 @@ pub use ledger::{
     Spent,
 };
 pub use links::{BehindRow, CallRow, CommitLinks, CommitRow, GraphRow, LinkedCommit, WriteRow};
-pub use members::{
-    Access, AuditFilter, AuditRow, KeyChange, KeyRow, ProjectRights, Rights, ShareRow, TeamChange, TeamRow,
-    usually_shared,
-};
 pub use projects::{Flavour, ProjectRow};
 pub use sessions::{
     About, ActivityRow, ContextParts, ContextQuery, GrownSession, HEADLESS, MessageRow, Origin, QUARTER_HOUR,

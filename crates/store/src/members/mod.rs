@@ -1,8 +1,13 @@
 //! The users of a server, in the registry of its owner.
 
+mod values;
+
 use async_trait::async_trait;
 
-use crate::{AuditFilter, AuditRow, KeyChange, KeyRow, ProjectRights, ShareRow, TeamChange, TeamRow};
+pub use self::values::{
+    Access, AuditFilter, AuditRow, KeyChange, KeyRow, ProjectRights, Rights, ShareRow, TeamChange, TeamRow,
+    usually_shared,
+};
 use tiro_base::error::Result;
 use tiro_base::scope::ProjectId;
 
