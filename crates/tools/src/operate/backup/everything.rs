@@ -31,7 +31,7 @@ const PATIENCE: Duration = Duration::from_millis(250);
 pub const NOT_INCLUDED: [&str; 4] = [
     "keys of providers and environment variables",
     "embedding models: `tiro model install`",
-    "the connection with agents: `tiro init`",
+    "the connections with agents and servers: `tiro init`, `tiro connect`",
     "cached answers, and what hooks left that no call has read yet",
 ];
 
