@@ -2,6 +2,7 @@
 
 mod damage;
 pub(crate) mod engine;
+mod exchange;
 mod promises;
 
 use self::engine::OnFile;
