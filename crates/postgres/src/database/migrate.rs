@@ -39,15 +39,23 @@ pub(super) fn become_role() -> String {
 
 /// Brings the schema up to date. Several processes may call it at once.
 ///
-/// Errors with [`Kind::Store`] if the server is too old, if `pgvector` is missing, or if a newer Tiro changed the schema
-/// so that this program may not use it.
+/// Errors with [`Kind::Store`] if the server is too old, if `pgvector` is missing, if row security doesn't bind the user,
+/// or if a newer Tiro changed the schema so that this program may not use it.
 pub(super) async fn migrate(database: &Database) -> Result<()> {
     let mut connection = database.connect().await?;
     let schema = database.schema();
-    let row = connection.query_one("SELECT current_setting('server_version_num')::int", &[]).await?;
+    let sql = "SELECT current_setting('server_version_num')::int, rolsuper OR rolbypassrls
+        FROM pg_roles WHERE rolname = current_user";
+    let row = connection.query_one(sql, &[]).await?;
     if row.get::<_, i32>(0) < OLDEST_SERVER {
         return Err(Error::new(Kind::Store, "this version of PostgreSQL is too old")
             .hint("use PostgreSQL 16 or newer"));
+    }
+    if row.get(1) {
+        let message = "row security doesn't bind the user of the database, so it doesn't keep readers apart";
+        return Err(Error::new(Kind::Store, message).hint(format!(
+            "connect as a user without such rights; the role `{ROLE}` must not be a superuser either"
+        )));
     }
     let version = version(&connection, schema).await?;
     if version == MIGRATIONS.len() as i64 {
