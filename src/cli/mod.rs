@@ -17,6 +17,7 @@ mod progress;
 mod setup;
 mod team;
 mod terminal;
+mod trial;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -250,8 +251,14 @@ fn run(cli: Cli, out: Out) -> Result<ExitCode> {
     print::log(&config.log);
     programs::choose_pager(&config);
     times::use_zone(&config.options.zone);
+    let given = common.database.map(DatabaseUrl);
+    // The database ends when this is dropped, after everything that uses it.
+    let _trial = match &command {
+        Command::Serve(args) => args.trial(&mut config, given.is_some())?,
+        _ => None,
+    };
+    config.database = given.or(config.database);
     let caller = WritingCaller::of_process(&config);
-    config.database = common.database.map(DatabaseUrl).or(config.database);
     let stores = stores(&config)?;
     let engine = Arc::new(Engine::new(config, stores));
     match command {
@@ -297,7 +304,7 @@ fn stores(config: &Config) -> Result<Arc<dyn Stores>> {
             Ok(Arc::new(PostgresStores::new(databases)))
         }
         #[cfg(not(feature = "team"))]
-        Some(_) => Err(Error::bad_input("this Tiro was built without PostgreSQL")
+        Some(_) => Err(error::Error::bad_input("this Tiro was built without PostgreSQL")
             .hint("build it with the feature `team`, or leave `--database` and TIRO_DATABASE out")),
     }
 }

@@ -86,6 +86,8 @@ mod talk;
 mod tidy;
 mod tokens_in_names;
 #[cfg(unix)]
+mod tries;
+#[cfg(unix)]
 mod unwritable;
 mod web;
 mod worth;

@@ -6,9 +6,11 @@ use std::sync::Arc;
 use super::background::{close, finish, work_while_idle};
 use super::serve_http;
 use crate::cli::print::Out;
+use crate::cli::trial::{self, Trial};
 use crate::server;
-use tiro_base::error::Result;
+use tiro_base::error::{Error, Result};
 use tiro_host::caller::{Form, Toolsets, WritingCaller};
+use tiro_host::config::Config;
 use tiro_host::engine::Engine;
 
 /// The arguments of `tiro serve`.
@@ -24,6 +26,21 @@ pub struct Args {
 
     #[command(flatten)]
     http: serve_http::HttpArgs,
+}
+
+impl Args {
+    /// Starts a throw-away database if the user asks for one, and makes `config` use it. `is_given` says whether an
+    /// argument names another database.
+    ///
+    /// Errors with [`Kind::BadInput`](tiro_base::error::Kind::BadInput) if both are asked for.
+    pub fn trial(&self, config: &mut Config, is_given: bool) -> Result<Option<Trial>> {
+        match (self.http.is_trial(), is_given) {
+            (false, _) => Ok(None),
+            (true, false) => trial::start(config).map(Some),
+            (true, true) => Err(Error::bad_input("`--try` starts a database of its own")
+                .hint("leave `--try` or `--database` out")),
+        }
+    }
 }
 
 /// Serves until stdin is closed, or over HTTP until a signal, and does pending work in the background.

@@ -43,6 +43,9 @@ pub struct HttpArgs {
     /// A proxy in front of the server does TLS and passes requests on
     #[arg(long, requires = "http")]
     behind_proxy: bool,
+    /// Start a throw-away PostgreSQL for a look, which is removed when the server ends
+    #[arg(long = "try", requires = "http")]
+    is_trial: bool,
     /// Serve counts for monitoring programs on ADDR, at /metrics
     #[arg(long, value_name = "ADDR", requires = "http")]
     metrics: Option<String>,
@@ -62,6 +65,11 @@ impl HttpArgs {
     /// Returns the address of the server, if it shall serve over HTTP.
     pub fn address(&self) -> Option<&str> {
         self.http.as_deref()
+    }
+
+    /// Returns whether the memory shall be in a throw-away database.
+    pub fn is_trial(&self) -> bool {
+        self.is_trial
     }
 
     /// Checks the arguments and binds the server.

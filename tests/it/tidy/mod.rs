@@ -143,8 +143,9 @@ const WALLS: &[(&[&str], &[&str], &str)] = &[
     ),
     (
         &["process::Command", "process::{Child", "process::{Command"],
-        &["files/documents/process.rs", "embed/install.rs", "cli/programs.rs"],
-        "processes are started only to parse untrusted documents, to install the model, and as the user's own programs",
+        &["files/documents/process.rs", "embed/install.rs", "cli/programs.rs", "cli/trial/"],
+        "processes are started only to parse untrusted documents, to install the model, as the user's own programs, and \
+         as the database that the user wants for a look",
     ),
     (
         &["println!", "print!", "io::stdout(", "io::stderr("],

@@ -46,6 +46,8 @@ pub struct Config {
     pub valkey: Option<DatabaseUrl>,
     /// The key for a server that the project shall be connected with: `TIRO_KEY`.
     pub server_key: Option<ServerKey>,
+    /// The folder of the programs of PostgreSQL that `tiro serve --try` starts: `TIRO_TRY_POSTGRES`.
+    pub trial_postgres: Option<PathBuf>,
     /// The directory of models: `TIRO_MODEL_DIR`, otherwise `models` in the data directory.
     pub model_dir: PathBuf,
     /// The project named by `--project`, `TIRO_PROJECT` or `CLAUDE_PROJECT_DIR`.
@@ -113,6 +115,7 @@ impl Config {
             database: None,
             valkey: None,
             server_key: None,
+            trial_postgres: None,
             model_dir: folder.join("models"),
             project: None,
             is_project_named: false,
@@ -211,6 +214,7 @@ impl Config {
             valkey: set("TIRO_VALKEY").and_then(|url| url.into_string().ok()).map(DatabaseUrl),
             database: set("TIRO_DATABASE").and_then(|url| url.into_string().ok()).map(DatabaseUrl),
             server_key: set("TIRO_KEY").and_then(|key| key.into_string().ok()).map(ServerKey),
+            trial_postgres: path("TIRO_TRY_POSTGRES"),
             project: project
                 .map(Path::to_owned)
                 .or_else(|| path("TIRO_PROJECT"))
