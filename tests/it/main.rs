@@ -19,6 +19,8 @@ mod commits_in_short;
 mod compacts;
 mod consults;
 mod context;
+#[cfg(unix)]
+mod deploys;
 mod derived;
 #[cfg(target_os = "linux")]
 mod disk_fails;
