@@ -51,6 +51,7 @@ mod stats;
 mod suite;
 mod summaries;
 mod talk;
+mod team;
 mod texts;
 mod tiers;
 mod tokens;
@@ -151,6 +152,8 @@ enum Eval {
     Clients(clients::Args),
     /// Whether an answer ever contains a text of another owner or project
     Isolation(isolation::Args),
+    /// Latency, errors, kills, isolation, parity and memory of a team server with several replicas and PostgreSQL
+    Team(team::Args),
     /// Whether hostile repositories, texts, files and models can read, change or delay anything they should not
     Attack(attack::Args),
     /// How much time hooks add to clients and to `git commit`
@@ -205,6 +208,7 @@ fn main() -> Result<ExitCode> {
         Eval::Crash(args) => ("crash", crash::run(args, &tiro)?),
         Eval::Clients(args) => ("clients", clients::run(args, &tiro)?),
         Eval::Isolation(args) => ("isolation", isolation::run(args, &tiro)?),
+        Eval::Team(args) => ("team", team::run(args, &tiro)?),
         Eval::Attack(args) => ("attack", attack::run(args, &tiro)?),
         Eval::Hooks(args) => ("hooks", hooks::run(args, &tiro)?),
         Eval::Secrets(args) => ("secrets", secrets::run(args, &tiro)?),

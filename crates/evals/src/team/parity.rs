@@ -1,0 +1,133 @@
+//! Whether a memory in files and one in PostgreSQL give the same answers.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
+
+use super::Sizes;
+use super::ground::Ground;
+use crate::calls;
+use crate::client::{Era, Place, Server, Tiro};
+use crate::corpus::Corpus;
+use crate::stats::Report;
+
+/// How many hits are compared.
+const K: usize = 10;
+
+/// By how much scores may differ: answers show three decimals, and the last may be rounded either way.
+const TOLERANCE: f64 = 0.0011;
+
+/// How long the servers may take until they have nothing left to do.
+const REST: Duration = Duration::from_secs(600);
+
+/// How often in a row, every two seconds, both memories must be as they were. A server that nobody calls looks for work
+/// every five seconds, and summarises after it found nothing new twice.
+const SAME: usize = 10;
+
+/// What is compared of a hit.
+#[derive(Debug, PartialEq)]
+struct Hit {
+    source: String,
+    text: String,
+    score: f64,
+}
+
+/// Measures, and adds the figures. The questions with other answers are returned.
+pub fn measure(sizes: &Sizes, url: &str, tiro: &Tiro, report: &mut Report) -> Result<Vec<Value>> {
+    let ground = Ground::new("parity", url, tiro)?;
+    let files = tempfile::tempdir().context("making a temporary directory")?;
+    let of_files = Place::create(files.path())?;
+    let corpus = Corpus::new(sizes.seed);
+    let messages: Vec<_> = (0..sizes.messages).map(|index| corpus.message(index)).collect();
+    let without = Tiro { environment: Vec::new(), ..tiro.clone() };
+    let mut servers = Vec::new();
+    for (tiro, place) in [(&without, &of_files), (&ground.tiro, &ground.place)] {
+        let mut server = tiro.serve(place, Era::Session)?;
+        calls::save_messages(&mut server, &messages)?;
+        if super::has_model(tiro) {
+            calls::settle(tiro, place, &mut server)?;
+        }
+        servers.push(server);
+    }
+    rest(&[(&without, &of_files), (&ground.tiro, &ground.place)])?;
+    let [first, second] = &mut servers[..] else { unreachable!("two servers were started") };
+    let (mut different, mut hits, mut contexts) = (Vec::new(), 0, 0);
+    for index in 0..sizes.questions {
+        let question = corpus.query(index, sizes.messages);
+        let (one, other) = (found(first, &question)?, found(second, &question)?);
+        hits += one.len();
+        if !are_same(&one, &other) {
+            let shown = |hits: &[Hit]| format!("{hits:?}");
+            different.push(json!({"question": question, "files": shown(&one), "PostgreSQL": shown(&other)}));
+        }
+        if index % 5 == 0 {
+            let [one, other] = [&mut *first, &mut *second].map(|server| context(server, &question));
+            contexts += usize::from(one? != other?);
+        }
+    }
+    if hits == 0 {
+        bail!("no question had a hit: nothing was compared");
+    }
+    report.add("questions to files and to PostgreSQL", sizes.questions as f64, "");
+    report.add("  hits", hits as f64, "");
+    report.must_be_zero("  questions with other hits, order or scores", different.len());
+    report.must_be_zero("  contexts with other lines", contexts);
+    Ok(different)
+}
+
+/// Waits until the servers have summarised everything that they do when nobody calls: summaries are memories, too, so they
+/// change the scores of others.
+fn rest(both: &[(&Tiro, &Place); 2]) -> Result<()> {
+    let began = Instant::now();
+    let mut before = Value::Null;
+    let mut same = 0;
+    while same < SAME {
+        if began.elapsed() > REST {
+            bail!("the two memories were not alike after {} s: {before}", REST.as_secs());
+        }
+        std::thread::sleep(Duration::from_secs(2));
+        let counts = both.iter().map(|(tiro, place)| counts(tiro, place)).collect::<Result<Vec<_>>>()?;
+        let now = json!(counts);
+        same = if counts[0] == counts[1] && now == before { same + 1 } else { 0 };
+        before = now;
+    }
+    Ok(())
+}
+
+/// Returns how many memories of each kind there are.
+fn counts(tiro: &Tiro, place: &Place) -> Result<Value> {
+    let stats =
+        tiro.run(place, &["stats", "--json", "--project", calls::path_text(&place.project)?], REST)?;
+    let stats: Value = serde_json::from_str(&stats).context("`tiro stats` answers with JSON")?;
+    let kinds = stats["kinds"].as_array().context("`tiro stats` counts kinds")?;
+    Ok(kinds.iter().map(|kind| json!([kind["kind"], kind["memories"], kind["tokens"]])).collect())
+}
+
+/// Returns the hits of a question.
+fn found(server: &mut Server, question: &str) -> Result<Vec<Hit>> {
+    let answer = calls::search(server, question, K)?;
+    let text = |hit: &Value, name: &str| hit[name].as_str().unwrap_or_default().to_owned();
+    let hit = |hit: &Value| Hit {
+        source: text(hit, "source_id"),
+        text: text(hit, "text"),
+        score: hit["score"].as_f64().unwrap_or(f64::NAN),
+    };
+    Ok(answer.hits().iter().map(hit).collect())
+}
+
+fn are_same(one: &[Hit], other: &[Hit]) -> bool {
+    let is_same = |(a, b): (&Hit, &Hit)| {
+        a.source == b.source && a.text == b.text && (a.score - b.score).abs() < TOLERANCE
+    };
+    one.len() == other.len() && one.iter().zip(other).all(is_same)
+}
+
+/// Returns the lines of a context, without what differs between two memories with the same content: the marks of the
+/// envelopes, which depend on a secret.
+fn context(server: &mut Server, question: &str) -> Result<String> {
+    let answer = calls::patiently(server, "retrieve_context", json!({"query": question}))?;
+    let context = answer.structured()["context"].as_str().context("a context has lines")?;
+    let lines = context.lines().filter(|line| !line.starts_with("[data ") && !line.starts_with("[/data "));
+    Ok(lines.collect::<Vec<_>>().join("\n"))
+}
