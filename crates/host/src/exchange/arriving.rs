@@ -151,7 +151,9 @@ mod tests {
             |it| it.embedded[0].end -= 1,
             |it| it.embedded[0].start += 1,
             |it| it.embedded[0].embedding.as_mut().unwrap().0 = "other/mean/l2".into(),
-            |it| drop(it.embedded[0].embedding.as_mut().unwrap().1.pop()),
+            |it| {
+                it.embedded[0].embedding.as_mut().unwrap().1.pop();
+            },
             // The vector is that of another text.
             |it| it.draft.title = Some("ghp_Zq8Lk2Vn5Xw1Rt7Yb4Mc9Pd3Hf6Jg0KsTu5w".into()),
             |it| it.draft.session = SessionId::parse("ghp_Zq8Lk2Vn5Xw1Rt7Yb4Mc9Pd3Hf6Jg0KsTu5w"),
