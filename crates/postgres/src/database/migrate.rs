@@ -14,8 +14,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0003_rows.sql"),
     include_str!("../../migrations/0004_registry.sql"),
     include_str!("../../migrations/0005_members.sql"),
-    include_str!("../../migrations/0007_databases.sql"),
-    include_str!("../../migrations/0008_exchange.sql"),
+    include_str!("../../migrations/0006_databases.sql"),
+    include_str!("../../migrations/0007_exchange.sql"),
 ];
 
 /// The oldest schema version that a program must know to read and to write a database with the newest schema.

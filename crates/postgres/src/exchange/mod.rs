@@ -1,7 +1,7 @@
 //! Exchanges memories with other stores: reads what changed, and merges what changed in another store.
 //!
 //! The table `exchange` has a row for each memory, and `absent` one for each memory that is not here but whose state is
-//! known. Triggers number every change (`migrations/0008_exchange.sql`), so no code that writes has to think of it. The
+//! known. Triggers number every change (`migrations/0007_exchange.sql`), so no code that writes has to think of it. The
 //! decisions are those of [`tiro_store::decide::exchange`].
 
 mod changes;
