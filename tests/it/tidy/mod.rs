@@ -162,7 +162,7 @@ const WALLS: &[(&[&str], &[&str], &str)] = &[
 /// The places where an error becomes part of a text. Each was checked: the error is Tiro's own, or the text is not
 /// shown. An error of another library can quote a file, so it is kept as the cause, of which only the kind is shown.
 const OWN_ERRORS: &[&str] = &[
-    "caller/mod.rs",
+    "caller/opening.rs",
     "cli/look/context.rs",
     "cli/print.rs",
     "clients/mod.rs",

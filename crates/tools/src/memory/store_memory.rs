@@ -153,10 +153,7 @@ pub async fn store_for(
     let mut unknown_references = unknown(store, scope, &draft).await?;
     unknown_references.extend(missing);
     if let Some(option) = ignored(engine, &draft, root) {
-        return Err(Error::bad_input(format!(
-            "nothing was stored: the configuration's `{option}` excludes this"
-        ))
-        .hint("the user wants no memory of that conversation or file; don't store it in other words"));
+        return Err(excluded(option));
     }
 
     // This loads the model, so that the text is embedded at once. A search would report a missing model.
@@ -194,6 +191,12 @@ pub async fn store_for(
         pending: remembered.receipt.pending,
         notices,
     })
+}
+
+/// Returns the error that the configuration excludes a text by `option`.
+fn excluded(option: impl std::fmt::Display) -> Error {
+    Error::bad_input(format!("nothing was stored: the configuration's `{option}` excludes this"))
+        .hint("the user wants no memory of that conversation or file; don't store it in other words")
 }
 
 /// Returns the noted memories near the draft, which is stored as `id` and supersedes `corrected` by its words. They are advice, so a failed search adds a notice
