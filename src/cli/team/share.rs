@@ -11,7 +11,8 @@ use tiro_tools::operate::team::shares;
 #[derive(clap::Args)]
 pub struct Args {
     /// The project's id or name, which is made if there is none; `list` lists what is shared
-    project: String,
+    #[arg(value_name = "PROJECT")]
+    which: String,
     /// The team
     #[arg(long, value_name = "TEAM")]
     with: Option<String>,
@@ -31,13 +32,13 @@ pub struct Args {
 
 /// Runs the subcommand and prints its answer.
 pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
-    let Args { project, with, read, write, kinds, off } = args;
-    if project == "list" && with.is_none() && !off {
+    let Args { which, with, read, write, kinds, off } = args;
+    if which == "list" && with.is_none() && !off {
         let output = shares::list(engine).await?;
         return out.answer(&output, &output.text());
     }
     let output = match (with, off) {
-        (with, true) => shares::unshare(engine, &project, with.as_deref()).await?,
+        (with, true) => shares::unshare(engine, &which, with.as_deref()).await?,
         (None, false) => {
             return Err(Error::bad_input("no team is named").hint("name it with `--with TEAM`"));
         }
@@ -45,7 +46,7 @@ pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
             return Err(Error::bad_input("what the team may do is missing")
                 .hint("add `--read`, or `--write` to let the team save memories for all"));
         }
-        (Some(team), false) => shares::share(engine, &project, &team, write, kinds.as_deref()).await?,
+        (Some(team), false) => shares::share(engine, &which, &team, write, kinds.as_deref()).await?,
     };
     out.answer(&output, &output.text())
 }
