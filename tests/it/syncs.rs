@@ -537,7 +537,6 @@ fn a_server_trusts_no_line_and_loses_none_because_of_another() {
         (format!("/sync/{id}/push"), 400),
         (format!("/sync/{id}/push?device=a%20b"), 400),
         (format!("/sync/{id}/pull?device=0123456789abcdef"), 405),
-        (format!("/sync/{id}/other"), 404),
     ] {
         assert_eq!(web.ask("POST", &path, &[], &whole).status, status, "{path}");
     }
