@@ -86,7 +86,7 @@ async fn begin_purge(
     )
     .await?;
     tombstone(tx, (part, &operation), &rows, now).await?;
-    purge::begin(tx, scope, &operation, now).await?;
+    purge::begin(tx, scope, (part, &operation), now).await?;
     let (owners, ids): (Vec<i64>, Vec<&str>) =
         rows.iter().filter(|row| asked.contains(&row.seq)).map(|row| (row.owner, row.id.as_str())).unzip();
     tx.execute(

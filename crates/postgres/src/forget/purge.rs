@@ -54,7 +54,8 @@ impl PostgresStore {
         operation: &str,
         now: Millis,
     ) -> error::Result<Forgotten> {
-        let purged = write!(self, scope, tx => { begin(&tx, scope, operation, now).await })?;
+        let purged =
+            write!(self, scope, tx => { begin(&tx, scope, (tx.own_known(scope), operation), now).await })?;
         let parts = write!(self, scope, tx => { owners::of_store(&tx, scope).await })?;
         drop_shared(self.database(), &parts).await?;
         let finished = self.finish_purges(scope, Millis::MAX).await?;
@@ -85,14 +86,14 @@ impl PostgresStore {
     }
 }
 
-/// Records that the memories of `operation` are being purged, and returns them. From now on, they can't be restored.
+/// Records that the memories of the operation, which is named by its part and its id, are being purged, and returns
+/// them. From now on, they can't be restored.
 pub(super) async fn begin(
     tx: &Transaction,
     scope: &Scope,
-    operation: &str,
+    (own, operation): (i64, &str),
     now: Millis,
 ) -> Result<Forgotten> {
-    let own = tx.own_known(scope);
     let begun = tx
         .execute(
             "UPDATE operations SET kind = 'purging', at = $3 WHERE owner = $1 AND id = $2
