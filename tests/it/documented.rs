@@ -28,8 +28,13 @@ const NOT_RUN: &[(&str, &str)] = &[
 const STAND_INS: &[(&str, &str)] = &[("tiro init", "tiro init --yes"), ("4330358a64", "$HEAD")];
 
 /// Options in the documents that are not Tiro's, each with the program that has it.
-const OTHER_OPTIONS: &[(&str, &str)] =
-    &[("--release", "cargo"), ("--separate-git-dir", "git"), ("--shared", "git"), ("--transport", "claude")];
+const OTHER_OPTIONS: &[(&str, &str)] = &[
+    ("--release", "cargo"),
+    ("--rm", "docker"),
+    ("--separate-git-dir", "git"),
+    ("--shared", "git"),
+    ("--transport", "claude"),
+];
 
 /// Variables in the documents that Tiro doesn't read itself.
 const OTHER_VARIABLES: &[(&str, &str)] =
