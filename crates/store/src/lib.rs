@@ -67,6 +67,7 @@
 
 pub mod clock;
 pub mod decide;
+mod exchange;
 mod keys;
 mod lifecycle;
 mod members;
@@ -78,6 +79,10 @@ mod traits;
 pub mod tuning;
 mod values;
 
+pub use exchange::{
+    Change, Changes, ExchangedChunk, ExchangedMemory, ExchangedState, Incoming, IncomingMemory, MergeChanges,
+    MergeOutcome, MergeRights, ReadChanges, WantedChanges,
+};
 pub use keys::{ChunkKey, QueueKey, SessionKey, SubjectKey, Version};
 pub use lifecycle::{Lifecycle, Placed, Upkeep};
 pub use members::{

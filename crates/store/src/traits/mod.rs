@@ -4,7 +4,6 @@
 mod bookkeeping;
 mod commits;
 mod embeddings;
-mod exchange;
 mod forgetting;
 mod memories;
 mod queue;
@@ -19,7 +18,6 @@ mod threads;
 pub use bookkeeping::Bookkeeping;
 pub use commits::{ReadCommits, WriteCommits};
 pub use embeddings::{ReadEmbeddings, WriteEmbeddings};
-pub use exchange::{MergeChanges, ReadChanges};
 pub use forgetting::{Forget, ReadForgotten};
 pub use memories::{ReadMemories, WriteMemories};
 pub use queue::{ReadQueue, WorkQueue};
@@ -31,7 +29,7 @@ pub use statements::{ReadStatements, WriteStatements};
 pub use summaries::{ReadSummaries, WriteSummaries};
 pub use threads::{ReadThreads, WriteThreads};
 
-use crate::{Lifecycle, Placed, Restore};
+use crate::{Lifecycle, MergeChanges, Placed, ReadChanges, Restore};
 
 /// A read-only handle on the memories of one project, or on the memories that belong to an owner and to no project. The
 /// code that answers questions gets this handle, so the compiler refuses code that changes something while it answers.

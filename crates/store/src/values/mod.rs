@@ -1,7 +1,6 @@
 //! The plain values that a store takes and returns. The values don't depend on the storage engine.
 
 mod counts;
-mod exchange;
 mod foreign;
 mod forget;
 mod found;
@@ -18,10 +17,6 @@ mod write;
 pub use counts::{
     CacheStats, Check, Contents, Damage, DayCount, Growth, KindCount, LevelCount, Measurement, Mended,
     Savings, Sizes, Stats, SummarisedSegment,
-};
-pub use exchange::{
-    Change, Changes, ExchangedChunk, ExchangedMemory, ExchangedState, Incoming, IncomingMemory, MergeOutcome,
-    MergeRights, WantedChanges,
 };
 pub use foreign::{
     ForeignCall, ForeignConversation, ForeignDepth, ForeignEvidence, ForeignForgotten, ForeignMemory,

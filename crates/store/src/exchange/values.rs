@@ -1,6 +1,6 @@
 //! Memories that two stores exchange, and their states.
 
-use super::PreparedMemory;
+use crate::PreparedMemory;
 use crate::decide::exchange::Stamp;
 use tiro_base::memory::{CommitRecord, Kind, Memory, MemoryId};
 use tiro_base::scope::{AuthorId, Visibility};

@@ -1,8 +1,13 @@
 //! Reads what changed in a store, for a peer, and merges what changed in the store of a peer.
 
+mod values;
+
 use async_trait::async_trait;
 
-use crate::{Changes, Incoming, MergeOutcome, MergeRights, WantedChanges};
+pub use self::values::{
+    Change, Changes, ExchangedChunk, ExchangedMemory, ExchangedState, Incoming, IncomingMemory, MergeOutcome,
+    MergeRights, WantedChanges,
+};
 use tiro_base::error::Result;
 use tiro_base::memory::Millis;
 use tiro_base::scope::{AuthorId, Scope};
