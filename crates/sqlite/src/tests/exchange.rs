@@ -8,7 +8,7 @@ use tiro_base::scope::{AuthorId, Scope, TenantId};
 use tiro_conformance::exchange::peer::{all, everything, taken};
 use tiro_conformance::fixture::{SPACE, message, note};
 use tiro_conformance::subject::{Engine, project};
-use tiro_store::{Flavour, MergeChanges, MergeRights, PreparedMemory, ReadChanges, WriteMemories};
+use tiro_store::{Flavour, MergeRights, PreparedMemory, WriteMemories};
 
 /// Files of versions that exchanged nothing have memories without numbers.
 #[tokio::test]
@@ -87,7 +87,7 @@ async fn an_exchange_takes_as_long_as_there_are_memories() {
         eprintln!(
             "pages {part:?}: read in {:?}, merged in {:?}",
             sum(&read[part.clone()]),
-            sum(&merged[part])
+            sum(&merged[part.clone()])
         );
     }
     let began = Instant::now();
