@@ -42,7 +42,8 @@ struct Seen {
     milliseconds: Vec<f64>,
 }
 
-/// Measures, and adds the figures. `restart` is the command that kills the database and starts it again.
+/// Measures, and adds the figures. `restart` is the command that kills the database and starts it again. If no kill hits
+/// a write, there are more of them.
 pub fn measure(
     sizes: &Sizes,
     restart: Option<&str>,
@@ -62,19 +63,24 @@ pub fn measure(
     let (seen, is_over) = (Mutex::new(Seen::default()), AtomicBool::new(false));
     let corpus = Corpus::new(sizes.seed);
     let mut random = Random::new(sizes.seed);
-    let restarts = std::thread::scope(|scope| {
+    let (kills, restarts) = std::thread::scope(|scope| {
         for (number, caller) in callers.iter().enumerate() {
             let (seen, is_over, ports, corpus) = (&seen, &is_over, &ports, &corpus);
             scope.spawn(move || write(number, caller, ports, corpus, is_over, seen));
         }
         let mut kill = || {
-            let mut restarts = Vec::new();
-            for number in 0..sizes.kills {
+            let (mut kills, mut restarts) = (0, Vec::new());
+            for number in 0..3 * sizes.kills {
+                let is_hit = seen.lock().expect("no holder panics").kinds.of("no answer") > 0;
+                if number >= sizes.kills && is_hit {
+                    break;
+                }
+                kills += 1;
                 std::thread::sleep(Duration::from_secs_f64(0.2 + 0.8 * random.unit()));
                 let which = number % replicas.len();
                 replicas[which].kill();
                 replicas[which] = ground.replica(ports[which].load(Ordering::Relaxed))?;
-                let Some(command) = restart else { continue };
+                let Some(command) = restart.filter(|_| number < sizes.kills) else { continue };
                 std::thread::sleep(Duration::from_secs_f64(0.2 + 0.8 * random.unit()));
                 let began = Instant::now();
                 run_restart(command)?;
@@ -82,14 +88,14 @@ pub fn measure(
             }
             // The writers end with writes that no kill disturbs.
             std::thread::sleep(Duration::from_secs(1));
-            anyhow::Ok(restarts)
+            anyhow::Ok((kills, restarts))
         };
-        let restarts = kill();
+        let done = kill();
         is_over.store(true, Ordering::Relaxed);
-        restarts
+        done
     })?;
     let seen = seen.into_inner().expect("no holder panics");
-    report.add("kills of a replica under writes", sizes.kills as f64, "");
+    report.add("kills of a replica under writes", f64::from(kills), "");
     report.add("kills of the database under writes", restarts.len() as f64, "");
     if !restarts.is_empty() {
         report.add("  until it was started again, p50", percentile(&restarts, 0.5), "ms");
