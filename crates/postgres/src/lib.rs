@@ -30,7 +30,6 @@ mod owners;
 mod read;
 mod registry;
 mod search;
-mod shared_cache;
 mod stash;
 mod statements;
 mod store;

@@ -39,12 +39,11 @@ use tiro_store::{Flavour, ForeignDepth, ForeignMemory, ForeignPage, ForeignPart}
 /// A page ends when it has this many memories, or this many bytes. Arbitrary.
 const PAGE: (usize, usize) = (500, 8 << 20);
 
-/// The longest name, title, path or other short text, in bytes. Arbitrary: the write path admits 500 bytes in
-/// arguments, but subjects of commits can be longer.
+/// The longest short text, such as a title, in bytes. Arbitrary: arguments have at most 500, subjects of commits more.
 const LONGEST_NAME: usize = 4096;
 
-/// The maximum number of references that are read for a memory. The same limit applies to the files and the parents of
-/// a memory. Arbitrary: a commit that changes a whole tree has about this many files.
+/// The most references, files and parents that are read for a memory. Arbitrary: a commit that changes a whole tree has
+/// about this many files.
 const MOST_BESIDE: usize = 10_000;
 
 /// The latest time a memory can have: the end of the year 9999.

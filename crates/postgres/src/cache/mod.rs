@@ -1,4 +1,4 @@
-//! A cache of answers, shared by processes: a table, or Valkey if there is one (`shared_cache.rs`).
+//! A cache of answers, shared by processes: a table, or Valkey if there is one (`shared.rs`).
 //!
 //! The caller computes the key, which is a hash of the question and of the versions of its sources
 //! ([`PostgresStore::source_state`]). When the sources change, the key changes too, so entries needn't be invalidated.
