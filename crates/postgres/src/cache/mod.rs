@@ -5,6 +5,8 @@
 //! Losing an entry costs only time. So an answer, and its use, is written without waiting for the disk or for those who
 //! write to the store, and not at all if that fails.
 
+pub(crate) mod shared;
+
 use std::time::Duration;
 
 use crate::PostgresStore;

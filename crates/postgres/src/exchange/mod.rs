@@ -13,8 +13,8 @@ mod merge;
 mod settle;
 
 use crate::PostgresStore;
+use crate::cache::shared::drop_shared;
 use crate::owners;
-use crate::shared_cache::drop_shared;
 use crate::transactions::{read, write};
 use tiro_base::error;
 use tiro_base::memory::Millis;
