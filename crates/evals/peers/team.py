@@ -102,7 +102,7 @@ def steps(server, ana, ben):
         for client in (ana, ben):
             client.run([str(client.tiro), "init", "--yes"])
             client.environment["TIRO_KEY"] = client.key
-            tiro(client, "connect", server.url, "--project", "larder")
+            tiro(client, "connect", server.url, "--name", "larder")
             # From now on the key is in a file.
             del client.environment["TIRO_KEY"]
 
