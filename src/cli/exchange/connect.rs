@@ -14,7 +14,7 @@ use tiro_tools::operate::exchange::connect;
 /// The arguments of `tiro connect`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The address of the server, such as https://memory.example.org; without it, the connection is shown
+    /// The address of the server, such as `https://memory.example.org`; without it, the connection is shown
     #[arg(value_name = "URL", conflicts_with = "off")]
     address: Option<String>,
     /// The project's name on the server [default: that of the project here]

@@ -1,5 +1,6 @@
 //! Reads what changed in a store, for a peer, and merges what changed in the store of a peer.
 
+pub(crate) mod stamp;
 mod values;
 
 use async_trait::async_trait;

@@ -1,7 +1,7 @@
 //! Memories that two stores exchange, and their states.
 
+use super::stamp::Stamp;
 use crate::PreparedMemory;
-use crate::decide::exchange::Stamp;
 use tiro_base::memory::{CommitRecord, Kind, Memory, MemoryId};
 use tiro_base::scope::{AuthorId, Visibility};
 
