@@ -1,7 +1,7 @@
 //! `tiro serve --http` answers every revision of MCP as stdio does, only those who may ask, within bounds, and keeps
 //! nothing about its clients.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
