@@ -171,7 +171,7 @@ pub async fn an_id_of_somebody_else_is_not_mistaken_for_ones_own(fixture: Fixtur
     let said = message("auth", "maple");
     let own = fixture.put(said.clone()).await;
     let mut others = message("auth", "maple");
-    others.draft.text = "willow".into();
+    others.draft.text = "cedar".into();
     others.draft.session = Some(name("team/auth"));
     let merge = |changes| {
         fixture.store.merge_changes(&fixture.scope, Some(&NAME), "server", MergeRights::ALL, changes, 5)
@@ -180,8 +180,8 @@ pub async fn an_id_of_somebody_else_is_not_mistaken_for_ones_own(fixture: Fixtur
     let come = incoming(others, &AuthorId::new("team"), ExchangedState::default());
     assert_eq!(merge(vec![come]).await.answered(), [MergeOutcome::Stored]);
     assert_eq!(fixture.living(&own).await.expect("it stays").text, "maple");
-    assert_eq!((fixture.found("maple").await, fixture.found("willow").await), (1, 1));
+    assert_eq!((fixture.found("maple").await, fixture.found("cedar").await), (1, 1));
     let gone = alone(&said, &AuthorId::new("team"), forgotten_at(LATER));
     assert_eq!(merge(vec![gone]).await.answered(), [MergeOutcome::Changed]);
-    assert_eq!((fixture.found("maple").await, fixture.found("willow").await), (1, 0));
+    assert_eq!((fixture.found("maple").await, fixture.found("cedar").await), (1, 0));
 }

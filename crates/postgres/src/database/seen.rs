@@ -20,13 +20,16 @@ pub(crate) struct Seen {
     pub mine: i64,
     /// The part by whose row writers of the store take turns: the one that the tenant shares.
     pub turn: i64,
-    /// Both parts, for `owner = ANY ($n)`. Never empty.
+    /// Both parts, each once, for `owner = ANY ($n)`. Never empty.
     pub parts: Vec<i64>,
 }
 
 impl Seen {
     fn new(turn: i64, shared: i64, mine: i64) -> Seen {
-        Seen { shared, mine, turn, parts: vec![shared, mine] }
+        let mut parts = vec![shared, mine];
+        // Lists read part by part, and would have everything twice.
+        parts.dedup();
+        Seen { shared, mine, turn, parts }
     }
 }
 
