@@ -103,9 +103,9 @@ fn nothing_that_a_backup_defines_is_run() {
     let file = backup(&home);
     changed(
         &file,
-        "CREATE TRIGGER evil BEFORE INSERT ON memories BEGIN DELETE FROM memories; END;
-         CREATE TRIGGER worse AFTER UPDATE ON meta BEGIN DELETE FROM memories; END;
-         UPDATE memories SET importance = 1e300",
+        "UPDATE memories SET importance = 1e300;
+         CREATE TRIGGER evil BEFORE INSERT ON memories BEGIN DELETE FROM memories; END;
+         CREATE TRIGGER worse AFTER UPDATE ON meta BEGIN DELETE FROM memories; END",
     );
     let before = std::fs::read(&file).unwrap();
     assert_eq!(restored(&home, &file)["added"], 2);
@@ -179,6 +179,8 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("embedding_cache", "paid embeddings of texts that may be gone"),
     ("assemblies", "of the contexts assembled there"),
     ("assembly_lines", "of the contexts assembled there"),
+    ("exchange", "of the place: what is restored is exchanged as if it was stored now"),
+    ("absent", "of the place: states of memories that are not here"),
 ];
 
 /// The columns that differ after restoring, each with the reason.
