@@ -209,9 +209,24 @@ fn downgrade(home: &Home) {
         .unwrap();
 }
 
-/// Takes back the migration that keeps counts.
+/// Takes back the migrations that keep counts, and what is exchanged.
 fn without_counts(store: &Connection) {
-    let sql = include_str!("../../crates/sqlite/migrations/0017_counts.sql");
+    without(store, include_str!("../../crates/sqlite/migrations/0018_exchange.sql"));
+    without(store, include_str!("../../crates/sqlite/migrations/0017_counts.sql"));
+    store
+        .execute_batch(
+            "DELETE FROM meta WHERE key = 'changed';
+             CREATE TRIGGER memory_added AFTER INSERT ON memories BEGIN SELECT 1; END;
+             CREATE INDEX stashed_by_topic ON stashed (owner, topic);
+             ALTER TABLE sessions DROP COLUMN memories; ALTER TABLE sessions DROP COLUMN tokens;
+             ALTER TABLE sessions DROP COLUMN first_time; ALTER TABLE sessions DROP COLUMN last_time;
+             ALTER TABLE stashed DROP COLUMN session",
+        )
+        .unwrap();
+}
+
+/// Drops what the migration `sql` makes.
+fn without(store: &Connection, sql: &str) {
     let named = |what: &str| -> Vec<&str> {
         let lines = sql.lines().filter_map(|line| line.strip_prefix("CREATE ")?.strip_prefix(what));
         lines.map(|rest| rest.split_whitespace().next().unwrap()).collect()
@@ -222,15 +237,6 @@ fn without_counts(store: &Connection) {
             .iter()
             .for_each(|name| store.execute_batch(&format!("DROP {what} IF EXISTS {name}")).unwrap());
     }
-    store
-        .execute_batch(
-            "CREATE TRIGGER memory_added AFTER INSERT ON memories BEGIN SELECT 1; END;
-             CREATE INDEX stashed_by_topic ON stashed (owner, topic);
-             ALTER TABLE sessions DROP COLUMN memories; ALTER TABLE sessions DROP COLUMN tokens;
-             ALTER TABLE sessions DROP COLUMN first_time; ALTER TABLE sessions DROP COLUMN last_time;
-             ALTER TABLE stashed DROP COLUMN session",
-        )
-        .unwrap();
 }
 
 /// Earlier versions kept worse facts, and only of closed segments.
