@@ -3,7 +3,7 @@
 //! - [`server`]: the address of a server. A key travels only over TLS, or within one machine.
 //! - [`remote`]: the requests. They keep to a deadline, follow no redirect, and receive a bounded answer.
 //! - [`page`]: a page of lines: compressed, bounded, and with an end, so that half a page is noticed.
-//! - [`line`]: a line: one change of one memory. A line that can't be read spoils no other line.
+//! - [`mod@line`]: a line: one change of one memory. A line that can't be read spoils no other line.
 //! - [`greeting`]: what the server says of itself, of its projects, and of each change that it got.
 //!
 //! Both sides use the same code to write and to read. Neither side trusts the other: a page may be hostile, a bomb, cut
