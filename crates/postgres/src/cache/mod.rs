@@ -5,7 +5,7 @@
 //! Losing an entry costs only time. So an answer, and its use, is written without waiting for the disk or for those who
 //! write to the store, and not at all if that fails.
 
-pub(crate) mod shared;
+mod shared;
 
 use std::time::Duration;
 

@@ -6,6 +6,9 @@ use crate::PostgresStore;
 use crate::database::Database;
 use crate::database::seen::{NO_OWNER, seen};
 use crate::error::Result;
+use crate::owners;
+use crate::transactions::read;
+use tiro_base::error;
 use tiro_base::memory::Millis;
 use tiro_base::scope::Scope;
 
@@ -30,6 +33,22 @@ impl PostgresStore {
         true
     }
 
+    /// Removes what all parts of the store share, because any answer may contain what is purged. If Valkey can't be reached,
+    /// the answers leave it within an hour.
+    pub(crate) async fn drop_shared_answers(&self, scope: &Scope) -> error::Result<()> {
+        let database = self.database();
+        let Some(valkey) = database.shared_cache() else { return Ok(()) };
+        let parts = read!(self, scope, tx => { owners::of_store(&tx, scope).await })?;
+        for part in parts {
+            if !valkey.drop_group(&group(database, part).await?).await {
+                tracing::warn!(
+                    "valkey can't be reached: cached answers with what was purged leave it within an hour"
+                );
+            }
+        }
+        Ok(())
+    }
+
     /// Returns the group of the answers of the scope's reader; `None` if the reader stored nothing yet.
     async fn group_of(&self, scope: &Scope) -> Option<String> {
         let database = self.database();
@@ -41,19 +60,6 @@ impl PostgresStore {
         };
         found.await.ok().flatten()
     }
-}
-
-/// Removes what the parts of a store share. If Valkey can't be reached, the answers leave it within an hour.
-pub(crate) async fn drop_shared(database: &Database, parts: &[i64]) -> Result<()> {
-    let Some(valkey) = database.shared_cache() else { return Ok(()) };
-    for part in parts {
-        if !valkey.drop_group(&group(database, *part).await?).await {
-            tracing::warn!(
-                "valkey can't be reached: cached answers with what was purged leave it within an hour"
-            );
-        }
-    }
-    Ok(())
 }
 
 /// Returns the name of the group of a part's answers.

@@ -13,8 +13,6 @@ mod merge;
 mod settle;
 
 use crate::PostgresStore;
-use crate::cache::shared::drop_shared;
-use crate::owners;
 use crate::transactions::{read, write};
 use tiro_base::error;
 use tiro_base::memory::Millis;
@@ -58,8 +56,7 @@ impl PostgresStore {
             write!(self, scope, tx => { merge::merge(&tx, scope, peer, &incoming, now).await });
         let (outcomes, is_purging) = merged?;
         if is_purging {
-            let parts = write!(self, scope, tx => { owners::of_store(&tx, scope).await })?;
-            drop_shared(self.database(), &parts).await?;
+            self.drop_shared_answers(scope).await?;
             self.finish_purges(scope, Millis::MAX).await?;
         }
         Ok(outcomes)

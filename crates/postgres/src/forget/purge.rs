@@ -15,7 +15,6 @@ use std::time::Instant;
 use super::select::{SELECTED, SelectedRow, forgotten, keys_of, selected_row, sessions_of};
 use super::{Act, give_way, retired};
 use crate::PostgresStore;
-use crate::cache::shared::drop_shared;
 use crate::error::Result;
 use crate::owners;
 use crate::transactions::{Transaction, read, write};
@@ -56,8 +55,7 @@ impl PostgresStore {
     ) -> error::Result<Forgotten> {
         let purged =
             write!(self, scope, tx => { begin(&tx, scope, (tx.own_known(scope), operation), now).await })?;
-        let parts = write!(self, scope, tx => { owners::of_store(&tx, scope).await })?;
-        drop_shared(self.database(), &parts).await?;
+        self.drop_shared_answers(scope).await?;
         let finished = self.finish_purges(scope, Millis::MAX).await?;
         Ok(Forgotten { sessions: finished.sessions, ..purged })
     }
