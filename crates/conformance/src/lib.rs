@@ -103,6 +103,7 @@ macro_rules! promises {
                 the_best_are_found_first: ReordersResults,
                 the_nearest_are_found_first: ReordersResults,
                 each_group_has_its_own_limit: IgnoresLimit,
+                nearer_ones_that_are_not_admitted_take_no_place: FiltersAfterSearch,
                 only_named_groups_are_searched: IgnoresGroups,
                 a_filter_of_kinds_narrows_every_search: IgnoresFilter,
                 a_filter_of_branches_narrows_every_search: DropsFields,

@@ -86,8 +86,8 @@ fn embed(database: &Database, has_model: bool) -> Result<()> {
         return Ok(());
     }
     database.run(
-        "INSERT INTO vectors (owner, chunk, space, embedding)
-             SELECT p.owner, p.chunk, 'made up', v.embedding FROM pending p, LATERAL (
+        "INSERT INTO vectors (owner, chunk, space, label, embedding)
+             SELECT p.owner, p.chunk, 'made up', d.facet, v.embedding FROM pending p JOIN documents d USING (owner, chunk), LATERAL (
                  SELECT array_agg(random() - 0.5)::real[]::halfvec AS embedding
                  FROM generate_series(1, 384) WHERE p.chunk IS NOT NULL) v;
          DELETE FROM pending",

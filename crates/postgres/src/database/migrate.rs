@@ -16,10 +16,11 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0005_members.sql"),
     include_str!("../../migrations/0006_databases.sql"),
     include_str!("../../migrations/0007_exchange.sql"),
+    include_str!("../../migrations/0008_labels.sql"),
 ];
 
 /// The oldest schema version that a program must know to read and to write a database with the newest schema.
-const OLDEST_KNOWN: i64 = 7;
+const OLDEST_KNOWN: i64 = 8;
 
 /// The oldest version of PostgreSQL that is supported: 16.
 const OLDEST_SERVER: i32 = 160_000;

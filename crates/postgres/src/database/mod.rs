@@ -1,7 +1,8 @@
 //! The connections to a database, and its schema.
 //!
 //! Connections are opened when they are needed, kept in a pool, and driven by a thread of the pool's own, so that calls
-//! of any runtime can use them. A connection that sits idle is checked before it is used again.
+//! of any runtime can use them. One that was lost meanwhile is noticed when its next statement fails, which is then run
+//! again on another one.
 //!
 //! The schema is made or brought up to date by the first process that needs it; others wait. If the user of the
 //! database is a superuser, the role [`ROLE`] does all the work, because row security doesn't bind superusers.
@@ -14,7 +15,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use deadpool_postgres::{Hook, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
+use deadpool_postgres::{Hook, Manager, ManagerConfig, Object, Pool, QueueMode, RecyclingMethod, Runtime};
 use rustls_platform_verifier::BuilderVerifierExt;
 use tokio_postgres::Config;
 use tokio_postgres_rustls::MakeRustlsConnect;
@@ -97,7 +98,7 @@ impl Database {
             .enable_all()
             .build()
             .map_err(|error| Error::new(Kind::Io, "cannot start a thread for connections").source(error))?;
-        let recycling = ManagerConfig { recycling_method: RecyclingMethod::Verified };
+        let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
         let settings = format!(
             "SET search_path = \"{schema}\", public; SET statement_timeout = {LONGEST_READ_MS};
              SET idle_in_transaction_session_timeout = {LONGEST_READ_MS};"
@@ -119,6 +120,8 @@ impl Database {
         });
         let pool = Pool::builder(Manager::from_config(config, tls()?, recycling))
             .max_size(MOST_CONNECTIONS)
+            // The connection that was used last has the statements prepared, and their plans.
+            .queue_mode(QueueMode::Lifo)
             .runtime(Runtime::Tokio1)
             .wait_timeout(Some(PATIENCE))
             .create_timeout(Some(PATIENCE))

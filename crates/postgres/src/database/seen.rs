@@ -1,6 +1,6 @@
 //! The parts of a store that a reader sees.
 
-use tokio_postgres::Client;
+use deadpool_postgres::Client;
 
 use super::Database;
 use crate::PostgresStore;
@@ -35,30 +35,22 @@ impl Seen {
 
 /// Returns the parts that the scope's reader sees.
 pub(crate) async fn seen(database: &Database, client: &Client, scope: &Scope) -> Result<Seen> {
-    let (shared, mine) = (part(database, client, scope, "").await?, private(database, client, scope).await?);
-    Ok(Seen::new(shared, if scope.hides_shared() { mine } else { shared }, mine))
-}
-
-async fn private(database: &Database, client: &Client, scope: &Scope) -> Result<i64> {
-    part(database, client, scope, scope.reader.as_str()).await
-}
-
-/// Returns the number of a part; [`NO_OWNER`] if it doesn't exist.
-async fn part(database: &Database, client: &Client, scope: &Scope, author: &str) -> Result<i64> {
-    let (tenant, project) = (scope.tenant.as_str(), scope.project.as_str());
-    if let Some(known) = database.known_owner(tenant, project, author) {
-        return Ok(known);
+    let (tenant, project, reader) = (scope.tenant.as_str(), scope.project.as_str(), scope.reader.as_str());
+    let authors = ["", reader];
+    let mut found = authors.map(|author| database.known_owner(tenant, project, author));
+    if found.contains(&None) {
+        let sql = "SELECT author, seq FROM owners WHERE tenant = $1 AND project = $2 AND author = ANY ($3)";
+        let statement = client.prepare_cached(sql).await?;
+        for row in client.query(&statement, &[&tenant, &project, &&authors[..]]).await? {
+            let (author, owner): (&str, i64) = (row.try_get(0)?, row.try_get(1)?);
+            database.remember_owner((tenant, project, author), owner);
+            for (place, _) in authors.iter().enumerate().filter(|(_, own)| **own == author) {
+                found[place] = Some(owner);
+            }
+        }
     }
-    let found = client
-        .query_opt(
-            "SELECT seq FROM owners WHERE tenant = $1 AND project = $2 AND author = $3",
-            &[&tenant, &project, &author],
-        )
-        .await?;
-    let Some(row) = found else { return Ok(NO_OWNER) };
-    let owner = row.get(0);
-    database.remember_owner((tenant, project, author), owner);
-    Ok(owner)
+    let [shared, mine] = found.map(|owner| owner.unwrap_or(NO_OWNER));
+    Ok(Seen::new(shared, if scope.hides_shared() { mine } else { shared }, mine))
 }
 
 impl PostgresStore {

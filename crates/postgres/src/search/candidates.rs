@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::admitted::Admitted;
 use super::dense::{cosines, dense};
 use super::lexical::lexical;
 use super::places::places;
@@ -77,12 +78,14 @@ impl Parts {
         }
         let is_wanted = |part: Part| !failed.contains_key(&part);
         let mut parts = Parts::default();
+        let mut admitted = Admitted::new(tx, scope, &query.filter);
         if is_wanted(Part::Words) {
-            parts.words = of(Part::Words, lexical(database, tx, scope, query).await)?;
+            parts.words = of(Part::Words, lexical(database, tx, query, &mut admitted).await)?;
         }
         if is_wanted(Part::Near) {
             for (space, embedding) in &query.embeddings {
-                parts.near.extend(of(Part::Near, dense(tx, scope, query, space, embedding).await)?);
+                let near = dense(tx, scope, query, &mut admitted, (space, embedding)).await;
+                parts.near.extend(of(Part::Near, near)?);
             }
         }
         if is_wanted(Part::Named) {

@@ -1,21 +1,27 @@
-//! Finds candidates by meaning: computes the cosine of each admitted chunk.
+//! Finds candidates by meaning: computes the cosine of each vector of the searched lists.
 //!
-//! This is exact, and takes as long as the admitted vectors are many. An index of vectors (HNSW) would belong into
-//! [`dense`]: for a scope and filter that admit nearly everything, it would return some thousand chunks that are near,
-//! of which the admitted ones are kept, group by group; a filter that admits few chunks is better searched as now.
-//! Vectors of different spaces have different numbers of dimensions, so such an index needs an expression
-//! (`embedding::halfvec(n)`) and a condition for each space.
+//! This is exact, and takes as long as the vectors of the reader's parts are many. The nearest of each list are read from
+//! the table of vectors alone, more than are wanted; then those that scope and filter admit are looked up, as in a search
+//! by words. If too few of a list are admitted, more of it are read. So no plan depends on how well the planner knows the
+//! tables: a store that was just filled is as fast as any other.
+
+use std::collections::HashSet;
 
 use pgvector::HalfVector;
 
-use crate::columns::{is_answer, memory_key, number};
+use super::admitted::Admitted;
+use super::label::labels;
+use crate::columns::number;
 use crate::database::sql::Sql;
 use crate::error::Result;
-use crate::read::conditions::{Which, narrow, of_scope};
 use crate::transactions::Transaction;
-use tiro_base::memory::Kind;
-use tiro_base::scope::Scope;
+use tiro_base::scope::{Scope, Sessions};
+use tiro_store::tuning::FEW_CHUNKS;
 use tiro_store::{CandidateQuery, ChunkKey, DenseCandidate};
+
+/// How many times as many chunks as are wanted are read first, and how many times as many each further time. Arbitrary:
+/// few of a store's memories are forgotten.
+const MORE: usize = 4;
 
 /// Returns the SQL condition that the vector `v` is one of the space and can be compared with the query, and the
 /// expression for its distance from the query. The expression is safe for other vectors too, because nothing says that
@@ -35,37 +41,65 @@ pub(super) async fn dense(
     tx: &Transaction,
     scope: &Scope,
     query: &CandidateQuery,
-    space: &str,
-    embedding: &[f32],
+    admitted: &mut Admitted<'_>,
+    (space, embedding): (&str, &[f32]),
 ) -> Result<Vec<DenseCandidate>> {
     let CandidateQuery { filter, groups, limit, .. } = query;
-    let of_group = |kind: &&Kind| groups.contains(&kind.group());
-    let kinds: Vec<Kind> = Kind::ALL.iter().filter(of_group).copied().collect();
-    let place = |kind: &Kind| groups.iter().position(|group| *group == kind.group()).unwrap_or_default();
-    let labels: Vec<i64> = kinds.iter().map(|kind| number(place(kind))).collect();
+    let narrows = scope.sessions != Sessions::All || groups.iter().any(|group| filter.narrows(*group));
+    let only = if narrows { admitted.all(FEW_CHUNKS).await? } else { None };
+    let mut lists: Vec<(i16, Vec<DenseCandidate>)> =
+        labels(groups).into_iter().map(|label| (label, Vec::new())).collect();
+    let mut wanted: Vec<i16> = lists.iter().map(|(label, _)| *label).collect();
+    let mut most = limit * MORE;
+    while !wanted.is_empty() {
+        let found = nearest(tx, (space, embedding), &wanted, only.as_ref(), most).await?;
+        admitted.look_up(found.iter().map(|(_, chunk)| *chunk), usize::MAX).await?;
+        let mut short = Vec::new();
+        for (label, list) in lists.iter_mut().filter(|(label, _)| wanted.contains(label)) {
+            let own = found.iter().filter(|(of, _)| of == label).map(|(_, chunk)| *chunk);
+            let candidate = |chunk| {
+                let memory = admitted.of(chunk)?.memory;
+                Some(DenseCandidate { memory, chunk: ChunkKey::from_store(chunk) })
+            };
+            *list = own.clone().filter_map(candidate).take(*limit).collect();
+            if list.len() < *limit && own.count() == most {
+                short.push(*label);
+            }
+        }
+        wanted = short;
+        most *= MORE;
+    }
+    Ok(lists.into_iter().flat_map(|(_, list)| list).collect())
+}
+
+/// Returns the chunks of each of the lists that are nearest to the embedding in the space, the nearest first, up to `most`
+/// for each list; with `only`, those among these chunks.
+async fn nearest(
+    tx: &Transaction,
+    (space, embedding): (&str, &[f32]),
+    labels: &[i16],
+    only: Option<&HashSet<i64>>,
+    most: usize,
+) -> Result<Vec<(i16, i64)>> {
     let mut sql = Sql::new("");
     let (is_of_space, distance) = distance(&mut sql, space, embedding);
-    let words: Vec<&str> = kinds.iter().map(|kind| kind.as_str()).collect();
-    let (words, labels, answers) = (sql.bind(words), sql.bind(labels), sql.bind(number(groups.len())));
-    sql.push(&format!(
-        "SELECT n.memory, n.chunk FROM (
-             SELECT d.*, row_number() OVER (PARTITION BY d.label ORDER BY d.distance, d.chunk) AS place FROM (
-                 SELECT m.seq AS memory, c.seq AS chunk, {distance} AS distance,
-                     CASE WHEN {} THEN {answers}::bigint ELSE k.label END AS label
-                 FROM memories m JOIN unnest({words}::text[], {labels}::bigint[]) k (kind, label) ON k.kind = m.kind
-                 JOIN chunks c ON c.owner = m.owner AND c.memory = m.seq
-                 JOIN vectors v ON v.owner = c.owner AND v.chunk = c.seq WHERE {is_of_space} AND ",
-        is_answer()
-    ));
-    of_scope(tx, scope, Which::Living, &mut sql).await?;
-    narrow(tx, filter, &mut sql).await?;
-    let limit = sql.bind(number(*limit));
-    sql.push(&format!(") d) n WHERE n.place <= {limit} ORDER BY n.label, n.place"));
-    let rows = tx.query(&sql).await?;
-    let found = |row: &tokio_postgres::Row| {
-        Ok(DenseCandidate { memory: memory_key(row, 0)?, chunk: ChunkKey::from_store(row.try_get(1)?) })
+    let (labels, parts) = (sql.bind(labels.to_vec()), sql.bind(tx.seen.parts.clone()));
+    let limit = sql.bind(number(most));
+    let only = match only {
+        Some(only) => {
+            format!(" AND v.chunk = ANY ({})", sql.bind(only.iter().copied().collect::<Vec<i64>>()))
+        }
+        None => String::new(),
     };
-    rows.iter().map(found).collect()
+    sql.push(&format!(
+        "SELECT l.label, n.chunk FROM unnest({labels}::int2[]) l (label) CROSS JOIN LATERAL (
+             SELECT v.chunk, {distance} AS distance FROM vectors v
+             WHERE v.owner = ANY ({parts}) AND v.label = l.label AND {is_of_space}{only}
+             ORDER BY distance, v.chunk LIMIT {limit}) n
+         ORDER BY l.label, n.distance, n.chunk"
+    ));
+    let found = |row: &tokio_postgres::Row| Ok((row.try_get(0)?, row.try_get(1)?));
+    tx.query(&sql).await?.iter().map(found).collect()
 }
 
 /// Returns the cosine of the embedding with each chunk that has a vector of the space, the nearest chunk first.

@@ -1,10 +1,12 @@
 //! Searches by words and by meaning, and the text index.
 
+mod admitted;
 mod candidates;
 pub(crate) mod counts;
 mod dense;
 mod entry;
 pub(crate) mod index;
+pub(crate) mod label;
 mod lexical;
 pub(crate) mod places;
 mod replacements;

@@ -12,6 +12,7 @@ use crate::columns::number;
 use crate::error::{Error, Result};
 use crate::owners::{self, Place};
 use crate::search::index;
+use crate::search::label::label;
 use crate::transactions::Transaction;
 use tiro_base::error::Kind as ErrorKind;
 use tiro_base::memory::{Draft, Group, Identity, MemoryId, Millis, Provenance};
@@ -221,7 +222,8 @@ impl Batch {
             self.evidence.new_repeat(owner, seq, occurrence);
         }
         let chunks: Vec<i64> = memory.chunks.iter().map(|_| key()).collect();
-        self.chunks.push((owner, seq), &memory.chunks, &chunks);
+        let label = label(draft.kind, draft.role, memory.tokens);
+        self.chunks.push((owner, seq), label, &memory.chunks, &chunks);
         // Messages of a session are indexed together with their neighbours, when the whole batch is stored.
         if ordinal.is_none() {
             self.indexed.extend(index::rows_of(owner, draft, &memory.chunks, &chunks));

@@ -8,6 +8,7 @@ use crate::PostgresStore;
 use crate::columns::{self, MEMORY, MEMORY_FROM, memory_key, number, size};
 use crate::error::Result;
 use crate::search::index;
+use crate::search::label::label_sql;
 use crate::transactions::{Transaction, read, write};
 use tiro_base::error;
 use tiro_base::memory::{Draft, Memory, MemoryKey};
@@ -65,22 +66,25 @@ impl PostgresStore {
 /// or another process may have stored its chunks.
 async fn add(tx: &Transaction, found: &[(MemoryKey, Draft, Vec<PreparedChunk>)]) -> Result<()> {
     let seqs: Vec<i64> = found.iter().map(|(memory, ..)| memory.in_store()).collect();
-    let sql = "SELECT m.seq, m.owner FROM memories m
-               WHERE m.owner = ANY ($1) AND m.seq = ANY ($2) AND m.tombstoned_at IS NULL
-                   AND NOT EXISTS (SELECT FROM chunks c WHERE c.owner = m.owner AND c.memory = m.seq)";
-    let mut bare: HashMap<MemoryKey, i64> = HashMap::new();
-    for row in tx.rows(sql, &[&tx.seen.parts, &seqs]).await? {
-        bare.insert(memory_key(&row, 0)?, row.try_get(1)?);
+    let sql = format!(
+        "SELECT m.seq, m.owner, {} FROM memories m
+         WHERE m.owner = ANY ($1) AND m.seq = ANY ($2) AND m.tombstoned_at IS NULL
+             AND NOT EXISTS (SELECT FROM chunks c WHERE c.owner = m.owner AND c.memory = m.seq)",
+        label_sql()
+    );
+    let mut bare: HashMap<MemoryKey, (i64, i16)> = HashMap::new();
+    for row in tx.rows(&sql, &[&tx.seen.parts, &seqs]).await? {
+        bare.insert(memory_key(&row, 0)?, (row.try_get(1)?, row.try_get(2)?));
     }
     let (mut rows, mut indexed) = (ChunkRows::default(), Vec::new());
     for (memory, draft, chunks) in found {
         // A memory that is named twice gets its chunks once.
-        let Some(owner) = bare.remove(memory) else { continue };
+        let Some((owner, label)) = bare.remove(memory) else { continue };
         let keys = tx
             .rows("SELECT nextval('keys') FROM generate_series(1, $1::bigint)", &[&number(chunks.len())])
             .await?;
         let keys: Vec<i64> = keys.iter().map(|row| row.get(0)).collect();
-        rows.push((owner, memory.in_store()), chunks, &keys);
+        rows.push((owner, memory.in_store()), label, chunks, &keys);
         indexed.extend(index::rows_of(owner, draft, chunks, &keys));
     }
     rows.insert(tx).await?;
@@ -99,13 +103,19 @@ pub(crate) struct ChunkRows {
     tokens: Vec<i64>,
     /// The chunks that wait for an embedding.
     pending: (Vec<i64>, Vec<i64>),
-    /// The vectors: part, chunk, space, embedding.
-    vectors: (Vec<i64>, Vec<i64>, Vec<String>, Vec<HalfVector>),
+    /// The vectors: part, chunk, space, embedding, label.
+    vectors: (Vec<i64>, Vec<i64>, Vec<String>, Vec<HalfVector>, Vec<i16>),
 }
 
 impl ChunkRows {
-    /// Adds the chunks of a memory, which get the numbers `keys`.
-    pub(crate) fn push(&mut self, (owner, memory): (i64, i64), chunks: &[PreparedChunk], keys: &[i64]) {
+    /// Adds the chunks of a memory with the label, which get the numbers `keys`.
+    pub(crate) fn push(
+        &mut self,
+        (owner, memory): (i64, i64),
+        label: i16,
+        chunks: &[PreparedChunk],
+        keys: &[i64],
+    ) {
         for ((ordinal, chunk), key) in (0..).zip(chunks).zip(keys) {
             self.owner.push(owner);
             self.seq.push(*key);
@@ -116,11 +126,12 @@ impl ChunkRows {
             self.tokens.push(chunk.tokens);
             match &chunk.embedding {
                 Some((space, embedding)) => {
-                    let (owners, chunks, spaces, embeddings) = &mut self.vectors;
+                    let (owners, chunks, spaces, embeddings, labels) = &mut self.vectors;
                     owners.push(owner);
                     chunks.push(*key);
                     spaces.push(space.clone());
                     embeddings.push(HalfVector::from_f32_slice(embedding));
+                    labels.push(label);
                 }
                 None => {
                     self.pending.0.push(owner);
@@ -147,12 +158,12 @@ impl ChunkRows {
             let sql = "INSERT INTO pending (owner, chunk) SELECT * FROM unnest($1::bigint[], $2::bigint[])";
             tx.execute(sql, &[owners, chunks]).await?;
         }
-        let (owners, chunks, spaces, embeddings) = &self.vectors;
+        let (owners, chunks, spaces, embeddings, labels) = &self.vectors;
         if !chunks.is_empty() {
             tx.execute(
-                "INSERT INTO vectors (owner, chunk, space, embedding)
-                 SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::halfvec[])",
-                &[owners, chunks, spaces, embeddings],
+                "INSERT INTO vectors (owner, chunk, space, embedding, label)
+                 SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::halfvec[], $5::int2[])",
+                &[owners, chunks, spaces, embeddings, labels],
             )
             .await?;
         }

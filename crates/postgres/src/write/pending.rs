@@ -8,6 +8,7 @@ use tokio_postgres::Row;
 use crate::PostgresStore;
 use crate::columns::{id, number, size, word};
 use crate::error::Result;
+use crate::search::label::label_sql;
 use crate::transactions::{Transaction, read, write};
 use tiro_base::error;
 use tiro_base::memory::{Content, Kind, Role};
@@ -93,19 +94,23 @@ async fn save(tx: &Transaction, space: &str, embeddings: &[(PendingChunk, Vec<f3
     let vectors: Vec<HalfVector> =
         first.iter().map(|(_, embedding)| HalfVector::from_f32_slice(embedding)).collect();
     // A chunk that was removed meanwhile is known by its memory and its place.
-    let sql = "WITH waited AS (
+    let sql = format!(
+        "WITH waited AS (
             DELETE FROM pending p USING unnest($2::bigint[], $3::bigint[], $4::text[]) u (chunk, start, id), chunks c,
                 memories m
             WHERE p.owner = ANY ($1) AND p.chunk = u.chunk AND c.owner = p.owner AND c.seq = p.chunk
                 AND c.start_byte = u.start AND m.owner = c.owner AND m.seq = c.memory AND m.id = u.id
-            RETURNING p.owner, p.chunk, m.session),
+            RETURNING p.owner, p.chunk, m.session, {} AS label),
         stored AS (
-            INSERT INTO vectors (owner, chunk, space, embedding)
-            SELECT w.owner, w.chunk, $6, e.embedding FROM waited w
+            INSERT INTO vectors (owner, chunk, space, embedding, label)
+            SELECT w.owner, w.chunk, $6, e.embedding, w.label FROM waited w
             JOIN unnest($2::bigint[], $5::halfvec[]) e (chunk, embedding) ON e.chunk = w.chunk
-            ON CONFLICT (owner, chunk) DO UPDATE SET space = excluded.space, embedding = excluded.embedding)
-        SELECT DISTINCT owner, session FROM waited";
-    let rows = tx.rows(sql, &[&tx.seen.parts, &keys, &starts, &ids, &vectors, &space]).await?;
+            ON CONFLICT (owner, chunk) DO UPDATE SET space = excluded.space, embedding = excluded.embedding,
+                label = excluded.label)
+        SELECT DISTINCT owner, session FROM waited",
+        label_sql()
+    );
+    let rows = tx.rows(&sql, &[&tx.seen.parts, &keys, &starts, &ids, &vectors, &space]).await?;
     if !rows.is_empty() {
         let owners: Vec<i64> = rows.iter().map(|row| row.get(0)).collect();
         let sessions: Vec<Option<i64>> = rows.iter().map(|row| row.get(1)).collect();

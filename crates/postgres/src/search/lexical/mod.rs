@@ -1,7 +1,7 @@
 //! Finds candidates by words, in the chunks with their header and context.
 //!
 //! The database returns the postings of the words ([`postings`]); this process ranks the documents ([`rank`]). Which of
-//! the best of them scope and filter admit is looked up some hundred at a time ([`admitted`]), until every group has
+//! the best of them scope and filter admit is looked up some hundred at a time ([`Admitted`]), until every group has
 //! enough candidates. If a group still has few candidates after a few hundred were read, it is searched separately.
 //!
 //! A common word has a posting in most documents, so only a small corpus is searched for every word. In a large corpus,
@@ -10,7 +10,6 @@
 //! one of the rarest words. The looser tiers are read only for large groups. A document of a small group must contain
 //! one of the rarest words. The words of a tier together occur in at most a certain share of the documents.
 
-mod admitted;
 mod postings;
 mod query;
 mod rank;
@@ -18,17 +17,16 @@ mod weighed;
 
 use std::collections::HashMap;
 
-use self::admitted::Admitted;
 use self::postings::Postings;
 use self::query::{Counted, Queries, Query};
 use self::rank::{Ranked, ranked};
 use crate::database::Database;
 use crate::error::Result;
+use crate::search::admitted::{self, Admitted};
 use crate::search::index::facet;
 use crate::search::vocabulary::{Sizes, count, vocabulary};
 use crate::transactions::Transaction;
 use tiro_base::memory::Group;
-use tiro_base::scope::Scope;
 use tiro_store::tuning::{ENOUGH, FEW_CHUNKS, LARGE_GROUP, LARGE_STORE, LITTLE};
 use tiro_store::{CandidateQuery, ChunkKey, LexicalCandidate, Vocabulary};
 
@@ -40,8 +38,8 @@ const ROWS_READ: usize = 500;
 pub(super) async fn lexical(
     database: &Database,
     tx: &Transaction,
-    scope: &Scope,
     query: &CandidateQuery,
+    admitted: &mut Admitted<'_>,
 ) -> Result<(Vec<LexicalCandidate>, Vocabulary)> {
     let CandidateQuery { filter, groups, terms, weights, limit, .. } = query;
     if terms.is_empty() {
@@ -51,7 +49,7 @@ pub(super) async fn lexical(
     let counts = count(database, tx, &sizes, terms).await?;
     let mut search = Search {
         postings: Postings::new(tx, &sizes, &counts),
-        admitted: Admitted::new(tx, scope, filter),
+        admitted,
         found: Best::new(groups.iter().copied().filter(|group| sizes.of(*group) > 0), *limit),
     };
     if let Some(weights) = weights {
@@ -79,13 +77,13 @@ pub(super) async fn lexical(
 }
 
 /// A search that is under way.
-struct Search<'a> {
-    postings: Postings<'a>,
-    admitted: Admitted<'a>,
+struct Search<'s, 'a> {
+    postings: Postings<'s>,
+    admitted: &'s mut Admitted<'a>,
     found: Best,
 }
 
-impl Search<'_> {
+impl Search<'_, '_> {
     /// Reads the tiers for the large groups, and then the loosest query for groups with few candidates.
     async fn by_tiers(&mut self, queries: &Queries<'_>, sizes: &Sizes, limit: usize) -> Result<()> {
         let groups = self.found.groups();
@@ -136,6 +134,15 @@ impl Search<'_> {
         Ok(ranked)
     }
 
+    /// Returns the candidate for the first of the ranked chunks; `None` if it isn't admitted.
+    async fn candidate(&mut self, ranked: &[Ranked]) -> Result<Option<LexicalCandidate>> {
+        let admitted = self.admitted.first(ranked.iter().map(|ranked| ranked.chunk)).await?;
+        Ok(ranked.first().zip(admitted).map(|(Ranked { chunk, score, .. }, found)| {
+            let admitted::Chunk { memory, group, is_answer } = found;
+            LexicalCandidate { memory, chunk: ChunkKey::from_store(*chunk), group, is_answer, score: *score }
+        }))
+    }
+
     /// Adds ranked chunks until each group in `wanted` has `most` chunks, not counting chunks of long answers, or until
     /// `rows` admitted chunks have been read. Returns whether more chunks may match.
     async fn read(&mut self, ranked: &[Ranked], wanted: &[Group], most: usize, rows: usize) -> Result<bool> {
@@ -144,7 +151,7 @@ impl Search<'_> {
             if adding.count == rows || adding.is_full() {
                 return Ok(true);
             }
-            if let Some(candidate) = self.admitted.first(&ranked[place..]).await? {
+            if let Some(candidate) = self.candidate(&ranked[place..]).await? {
                 adding.add(&mut self.found, candidate);
             }
         }

@@ -9,7 +9,7 @@ use tiro_base::memory::Group;
 use tiro_store::decide::words;
 use tiro_store::{CandidateQuery, LexicalCandidate, Vocabulary};
 
-impl Search<'_> {
+impl Search<'_, '_> {
     /// Returns the best chunks that contain any of the query's terms, up to the limit for each group. Words are weighted
     /// by `weights`, which are the counts of another store.
     pub(super) async fn weighed(
@@ -31,7 +31,7 @@ impl Search<'_> {
             if groups.iter().all(|group| taken.get(group).is_some_and(|taken| taken == limit)) {
                 break;
             }
-            let Some(candidate) = self.admitted.first(&ranked[place..]).await? else { continue };
+            let Some(candidate) = self.candidate(&ranked[place..]).await? else { continue };
             let taken = taken.entry(candidate.group).or_default();
             if *taken < *limit {
                 *taken += 1;

@@ -2,7 +2,6 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::rank::Ranked;
 use crate::columns::{is_answer, memory_key, number};
 use crate::database::sql::Sql;
 use crate::error::Result;
@@ -11,19 +10,27 @@ use crate::transactions::Transaction;
 use tiro_base::filter::Filter;
 use tiro_base::memory::{Group, Kind, MemoryKey};
 use tiro_base::scope::Scope;
-use tiro_store::{ChunkKey, LexicalCandidate};
 
 /// How many chunks are looked up first; each further time, it is four times as many. Arbitrary: a little more than a
 /// search reads in a store without forgotten memories.
 const FIRST: usize = 600;
+
+/// An admitted chunk.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Chunk {
+    pub memory: MemoryKey,
+    pub group: Group,
+    /// Whether the memory is a long answer.
+    pub is_answer: bool,
+}
 
 /// The chunks that were looked up so far.
 pub(super) struct Admitted<'a> {
     tx: &'a Transaction,
     scope: &'a Scope,
     filter: &'a Filter,
-    /// The admitted ones among them: the memory, its group, and whether it is a long answer. `None` for the others.
-    known: HashMap<i64, Option<(MemoryKey, Group, bool)>>,
+    /// The admitted ones among them; `None` for the others.
+    known: HashMap<i64, Option<Chunk>>,
     next: usize,
 }
 
@@ -33,25 +40,28 @@ impl<'a> Admitted<'a> {
         Admitted { tx, scope, filter, known: HashMap::new(), next: FIRST }
     }
 
-    /// Returns the candidate for the first of `ranked`; `None` if it isn't admitted. The chunks after it are looked up
-    /// with it.
-    pub async fn first(&mut self, ranked: &[Ranked]) -> Result<Option<LexicalCandidate>> {
-        let Some(Ranked { chunk, score, .. }) = ranked.first().copied() else { return Ok(None) };
-        if !self.known.contains_key(&chunk) {
-            let new =
-                ranked.iter().map(|ranked| ranked.chunk).filter(|chunk| !self.known.contains_key(chunk));
-            let some = new.take(self.next).collect();
-            self.look_up(some).await?;
+    /// Returns the first of `chunks`; `None` if it isn't admitted. The chunks after it are looked up with it.
+    pub async fn first(&mut self, mut chunks: impl Iterator<Item = i64>) -> Result<Option<Chunk>> {
+        let Some(first) = chunks.next() else { return Ok(None) };
+        if !self.known.contains_key(&first) {
+            let most = self.next;
+            self.look_up([first].into_iter().chain(chunks), most).await?;
             self.next *= 4;
         }
-        let found = self.known.get(&chunk).copied().flatten();
-        Ok(found.map(|(memory, group, is_answer)| {
-            let chunk = ChunkKey::from_store(chunk);
-            LexicalCandidate { memory, chunk, group, is_answer, score }
-        }))
+        Ok(self.of(first))
     }
 
-    async fn look_up(&mut self, chunks: Vec<i64>) -> Result<()> {
+    /// Returns a chunk that was looked up; `None` if it isn't admitted.
+    pub fn of(&self, chunk: i64) -> Option<Chunk> {
+        self.known.get(&chunk).copied().flatten()
+    }
+
+    /// Looks up those of `chunks` that are not known yet, but no more than `most`.
+    pub async fn look_up(&mut self, chunks: impl Iterator<Item = i64>, most: usize) -> Result<()> {
+        let chunks: Vec<i64> = chunks.filter(|chunk| !self.known.contains_key(chunk)).take(most).collect();
+        if chunks.is_empty() {
+            return Ok(());
+        }
         let mut sql = Sql::new(format!(
             "SELECT c.seq, m.seq, m.kind, {} FROM chunks c
              JOIN memories m ON m.owner = c.owner AND m.seq = c.memory WHERE ",
@@ -64,7 +74,8 @@ impl<'a> Admitted<'a> {
         self.known.extend(chunks.into_iter().map(|chunk| (chunk, None)));
         for row in self.tx.query(&sql).await? {
             if let Some(kind) = Kind::parse(row.try_get(2)?) {
-                let admitted = (memory_key(&row, 1)?, kind.group(), row.try_get(3)?);
+                let memory = memory_key(&row, 1)?;
+                let admitted = Chunk { memory, group: kind.group(), is_answer: row.try_get(3)? };
                 self.known.insert(row.try_get(0)?, Some(admitted));
             }
         }
