@@ -22,6 +22,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::error::{Error, Result};
 use crate::search::counts::Counts;
+use crate::search::graph::Graphs;
 use tiro_base::error::{Kind, quoted};
 use tiro_valkey::Valkey;
 
@@ -57,6 +58,8 @@ struct Inner {
     owners: Mutex<HashMap<(String, String, String), i64>>,
     /// How many documents contain a stem.
     counts: Counts,
+    /// Which lists of vectors have an index.
+    graphs: Graphs,
     /// What the servers share beside the database.
     shared_cache: OnceLock<Valkey>,
     /// The id of the database.
@@ -135,6 +138,7 @@ impl Database {
             is_ready: tokio::sync::OnceCell::new(),
             owners: Mutex::default(),
             counts: Counts::default(),
+            graphs: Graphs::default(),
             shared_cache: OnceLock::new(),
             id: tokio::sync::OnceCell::new(),
             runtime: Some(runtime),
@@ -203,6 +207,18 @@ impl Database {
     /// Returns the cache of how many documents contain a stem.
     pub(crate) fn counts(&self) -> &Counts {
         &self.inner.counts
+    }
+
+    /// Returns which lists of vectors have an index.
+    pub(crate) fn graphs(&self) -> &Graphs {
+        &self.inner.graphs
+    }
+
+    /// Runs `work` on the thread of the connections, while the caller goes on. It ends with the process.
+    pub(crate) fn in_background(&self, work: impl Future<Output = ()> + Send + 'static) {
+        if let Some(runtime) = &self.inner.runtime {
+            drop(runtime.spawn(work));
+        }
     }
 
     /// Lets all servers of the database share cached answers in `valkey`.

@@ -84,7 +84,8 @@ impl Parts {
         }
         if is_wanted(Part::Near) {
             for (space, embedding) in &query.embeddings {
-                let near = dense(tx, scope, query, &mut admitted, (space, embedding)).await;
+                let asked = (scope, query);
+                let near = dense(database, tx, asked, &mut admitted, (space, embedding)).await;
                 parts.near.extend(of(Part::Near, near)?);
             }
         }

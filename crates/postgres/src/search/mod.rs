@@ -5,6 +5,7 @@ mod candidates;
 pub(crate) mod counts;
 mod dense;
 mod entry;
+pub(crate) mod graph;
 pub(crate) mod index;
 pub(crate) mod label;
 mod lexical;
