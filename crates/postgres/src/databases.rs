@@ -93,12 +93,15 @@ impl Databases {
     }
 
     async fn compare(&self) -> Result<()> {
-        let connection = self.first().connection().await?;
         if self.inner.all.len() == 1 {
-            return Ok(());
+            return self.first().connection().await.map(drop);
         }
-        for (number, database) in (0_i32..).zip(&self.inner.all) {
-            let id = database.id().await?;
+        let mut ids = Vec::new();
+        for database in &self.inner.all {
+            ids.push(database.id().await?);
+        }
+        let connection = self.first().connection().await?;
+        for ((number, database), id) in (0_i32..).zip(&self.inner.all).zip(ids) {
             connection
                 .execute(
                     "INSERT INTO databases (number, id) VALUES ($1, $2) ON CONFLICT DO NOTHING",

@@ -5,6 +5,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 
@@ -18,6 +19,8 @@ use tiro_store::{Backup, Contents, Files, Flavour, ProjectRow, Registry, Stores}
 /// The stores of an installation, in one or several databases.
 pub struct PostgresStores {
     databases: Databases,
+    /// Whether the tables are known to be there.
+    is_begun: AtomicBool,
     /// Reads files of SQLite, such as backups.
     files: SqliteFiles,
 }
@@ -25,23 +28,23 @@ pub struct PostgresStores {
 impl PostgresStores {
     /// Returns the stores in `databases`. Nothing is connected yet.
     pub fn new(databases: Databases) -> PostgresStores {
-        PostgresStores { databases, files: SqliteFiles::new(Default::default()) }
+        PostgresStores {
+            databases,
+            is_begun: AtomicBool::new(false),
+            files: SqliteFiles::new(Default::default()),
+        }
     }
 
     /// Returns the answer of the query `sql` in a database, which is whether something is there; false if there is no table
-    /// of Tiro. Waits for the answer.
-    fn has(database: &Database, sql: &'static str, project: String) -> error::Result<bool> {
-        let asked = database.clone();
-        database.wait_for(async move {
-            let database = asked;
-            let client = database.connect().await?;
-            let owners = format!("\"{}\".owners", database.schema());
-            let there = "SELECT to_regclass($1) IS NOT NULL";
-            if !client.query_one(there, &[&owners]).await?.try_get::<_, bool>(0)? {
-                return Ok(false);
-            }
-            Ok(client.query_one(sql, &[&project]).await?.try_get(0)?)
-        })
+    /// of Tiro.
+    async fn has(database: &Database, sql: &str, project: &str) -> error::Result<bool> {
+        let client = database.connect().await?;
+        let owners = format!("\"{}\".owners", database.schema());
+        let there = "SELECT to_regclass($1) IS NOT NULL";
+        if !client.query_one(there, &[&owners]).await?.try_get::<_, bool>(0)? {
+            return Ok(false);
+        }
+        Ok(client.query_one(sql, &[&project]).await?.try_get(0)?)
     }
 }
 
@@ -52,20 +55,32 @@ impl Stores for PostgresStores {
         Arc::new(SqliteFiles::new(data_dir.to_owned()))
     }
 
-    fn is_begun(&self) -> bool {
-        Self::has(self.databases.first(), "SELECT $1::text IS NOT NULL", String::new()).unwrap_or(true)
+    /// Every call asks this, so it is asked in the database only until the answer is yes.
+    async fn is_begun(&self) -> bool {
+        if self.is_begun.load(Ordering::Relaxed) {
+            return true;
+        }
+        match Self::has(self.databases.first(), "SELECT $1::text IS NOT NULL", "").await {
+            Ok(is_begun) => {
+                self.is_begun.store(is_begun, Ordering::Relaxed);
+                is_begun
+            }
+            Err(_) => true,
+        }
     }
 
-    fn has_projects(&self) -> bool {
+    async fn has_projects(&self) -> bool {
         let sql = "SELECT EXISTS (SELECT FROM owners WHERE project <> $1)";
-        let owner_wide = ProjectId::owner_wide();
-        let has = |each: &Database| Self::has(each, sql, owner_wide.as_str().to_owned()).unwrap_or(true);
-        self.databases.all().iter().any(has)
+        for database in self.databases.all() {
+            if Self::has(database, sql, ProjectId::owner_wide().as_str()).await.unwrap_or(true) {
+                return true;
+            }
+        }
+        false
     }
 
-    fn registry(&self, owner: &TenantId) -> Result<Arc<dyn Registry>> {
-        let databases = self.databases.clone();
-        self.databases.first().wait_for(async move { databases.check().await })?;
+    async fn registry(&self, owner: &TenantId) -> Result<Arc<dyn Registry>> {
+        self.databases.check().await?;
         Ok(Arc::new(PostgresRegistry::of(self.databases.clone(), owner)))
     }
 

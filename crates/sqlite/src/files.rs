@@ -34,16 +34,16 @@ impl Stores for SqliteFiles {
         Arc::new(SqliteFiles::new(data_dir.to_owned()))
     }
 
-    fn is_begun(&self) -> bool {
+    async fn is_begun(&self) -> bool {
         let found = self.data_dir.join("owner.db").symlink_metadata();
         !matches!(found, Err(error) if error.kind() == ErrorKind::NotFound)
     }
 
-    fn has_projects(&self) -> bool {
+    async fn has_projects(&self) -> bool {
         self.data_dir.join("projects").is_dir()
     }
 
-    fn registry(&self, owner: &TenantId) -> Result<Arc<dyn Registry>> {
+    async fn registry(&self, owner: &TenantId) -> Result<Arc<dyn Registry>> {
         Ok(Arc::new(SqliteRegistry::open(&self.data_dir, owner)?))
     }
 

@@ -21,16 +21,16 @@ pub trait Stores: Send + Sync {
 
     /// Returns whether a registry was made here. If the answer is unknown, returns true: opening the registry then
     /// reports the reason.
-    fn is_begun(&self) -> bool;
+    async fn is_begun(&self) -> bool;
 
     /// Returns whether there are stores of projects here, even if the registry was lost.
-    fn has_projects(&self) -> bool;
+    async fn has_projects(&self) -> bool;
 
     /// Opens the registry of `owner`, and makes it if there is none.
     ///
     /// Errors with [`Kind::Store`](tiro_base::error::Kind::Store) if the registry can't be opened, comes from a newer
     /// Tiro, or has lost its content although there are stores of projects.
-    fn registry(&self, owner: &TenantId) -> Result<Arc<dyn Registry>>;
+    async fn registry(&self, owner: &TenantId) -> Result<Arc<dyn Registry>>;
 
     /// Returns an empty registry. The registry is called `name` within this process, and disappears when the process
     /// ends.

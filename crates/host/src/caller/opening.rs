@@ -71,7 +71,7 @@ impl Caller {
         let directory = self.directory()?;
         let existing = match engine.existing_installation().await? {
             // In this case the registry was lost, but the stores of projects still exist.
-            None if engine.stores().has_projects() => Some(engine.begin_installation().await?),
+            None if engine.stores().has_projects().await => Some(engine.begin_installation().await?),
             existing => existing,
         };
         let registry = existing.as_ref().map(|installation| installation.registry.as_ref());

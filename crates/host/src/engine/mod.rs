@@ -195,7 +195,7 @@ impl Engine {
             if let Some(closed) = private::data_dir(&self.config.data_dir)? {
                 self.notices.add(closed);
             }
-            let registry = self.stores.registry(&self.config.owner)?;
+            let registry = self.stores.registry(&self.config.owner).await?;
             let secret = registry.secret(self.random()).await?;
             Ok(Installation { registry, secret, redactor: Redactor::blank() })
         };
@@ -204,7 +204,7 @@ impl Engine {
 
     /// Returns the installation if there is one on the disk. Never creates one.
     pub async fn existing_installation(&self) -> Result<Option<Installation>> {
-        match self.stores.is_begun() {
+        match self.stores.is_begun().await {
             false => Ok(None),
             true => self.begin_installation().await.map(Some),
         }

@@ -38,15 +38,15 @@ impl Stores for MemoryStores {
         Arc::new(MemoryStores { folder: data_dir.to_owned(), ..self.clone() })
     }
 
-    fn is_begun(&self) -> bool {
+    async fn is_begun(&self) -> bool {
         self.installation().is_some()
     }
 
-    fn has_projects(&self) -> bool {
+    async fn has_projects(&self) -> bool {
         self.installation().is_some_and(|installation| installation.has_projects())
     }
 
-    fn registry(&self, owner: &TenantId) -> Result<Arc<dyn Registry>> {
+    async fn registry(&self, owner: &TenantId) -> Result<Arc<dyn Registry>> {
         let mut installations = lock(&self.installations);
         let installation = installations.entry(self.folder.clone()).or_insert_with(Installation::blank);
         Ok(Arc::new(installation.registry(owner)))

@@ -45,15 +45,15 @@ async fn a_program_finds_its_stores_again_by_their_folder() {
         prepared(Draft::new(MemoryKind::Fact, Provenance::UserSaid, "the quince is mine", 3), "quince");
     let all = MemoryStores::default();
     let stores = all.in_folder(Path::new("/a"));
-    assert!(!stores.is_begun() && !stores.has_projects());
-    let registry = stores.registry(&owner).answered();
+    assert!(!stores.is_begun().await && !stores.has_projects().await);
+    let registry = stores.registry(&owner).await.answered();
     registry.record(&id, "maple", "/maple", 1).await.answered();
     registry.store(&id).await.answered().save(&scope, vec![memory], 1).await.answered();
     let again = all.in_folder(Path::new("/a"));
-    assert!(again.is_begun() && again.has_projects());
-    let found = again.registry(&owner).answered().existing_store(&id).await.answered();
+    assert!(again.is_begun().await && again.has_projects().await);
+    let found = again.registry(&owner).await.answered().existing_store(&id).await.answered();
     assert!(!found.expect("it was made").is_empty(&scope).await.answered());
-    assert!(!all.in_folder(Path::new("/b")).is_begun());
+    assert!(!all.in_folder(Path::new("/b")).is_begun().await);
     let refusal = all.contents(Path::new("/a")).await.unwrap_err();
     assert_eq!((refusal.kind(), refusal.way_out().is_some()), (Kind::BadInput, true));
 }

@@ -173,7 +173,9 @@ impl Database {
         }
     }
 
-    /// Runs `work` to its end, on the thread of the connections. For functions that are not asynchronous.
+    /// Runs `work` to its end, on the thread of the connections, for what can't be asynchronous. The program must never
+    /// wait like this: all of its threads would wait for connections that calls hold which no thread continues.
+    #[cfg(test)]
     pub(crate) fn wait_for<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T>> + Send + 'static,

@@ -54,7 +54,7 @@ async fn stores_are_spread_and_stay_where_they_were_made() {
     }
     let both = [first.other(), second.other()];
     let stores = PostgresStores::new(Databases::of(both.to_vec()));
-    let registries = [stores.registry(&TenantId::new(OWNER)).answered(), Arc::new(registry(&both))];
+    let registries = [stores.registry(&TenantId::new(OWNER)).await.answered(), Arc::new(registry(&both))];
     for id in &ids[2..] {
         let [one, other] = [&registries[0], &registries[1]].map(|registry| registry.store(id));
         let (one, other) = tokio::join!(one, other);
@@ -71,7 +71,7 @@ async fn stores_are_spread_and_stay_where_they_were_made() {
     registries[0].remove(&ids[3]).await.answered();
     let strays: BTreeSet<_> = registries[0].strays().await.answered().into_iter().map(|row| row.id).collect();
     assert_eq!(strays, BTreeSet::from([ids[2].clone(), ids[3].clone()]));
-    assert!(stores.has_projects());
+    assert!(stores.has_projects().await);
 }
 
 #[tokio::test]
@@ -79,19 +79,19 @@ async fn a_missing_or_exchanged_database_is_noticed() {
     let (Some(first), Some(second)) = (Postgres::new(), Postgres::new()) else { return };
     let stores = |databases: Vec<Database>| PostgresStores::new(Databases::of(databases));
     let owner = TenantId::new(OWNER);
-    let registry = stores(vec![first.other(), second.other()]).registry(&owner).answered();
+    let registry = stores(vec![first.other(), second.other()]).registry(&owner).await.answered();
     let id = &projects()[0];
     registry.record(id, "maple", "/a", 1).await.answered();
     let store = registry.store(id).await.answered();
     store.save(&scope(id), vec![note("kept")], 1).await.answered();
     assert_eq!(count(&second.other()).await, 1);
 
-    let alone = stores(vec![first.other()]).registry(&owner).answered();
+    let alone = stores(vec![first.other()]).registry(&owner).await.answered();
     let missing = alone.existing_store(id).await.err().unwrap();
     assert_eq!(missing.kind(), Kind::Store);
     assert!(missing.to_string().contains("database 2"), "{missing}");
     let Some(third) = Postgres::new() else { return };
-    let exchanged = stores(vec![first.other(), third.other()]).registry(&owner).err().unwrap();
+    let exchanged = stores(vec![first.other(), third.other()]).registry(&owner).await.err().unwrap();
     assert!(exchanged.to_string().contains("is not database 2"), "{exchanged}");
-    assert!(stores(vec![first.other(), second.other(), third.other()]).registry(&owner).is_ok());
+    assert!(stores(vec![first.other(), second.other(), third.other()]).registry(&owner).await.is_ok());
 }

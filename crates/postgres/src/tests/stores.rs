@@ -1,6 +1,7 @@
 //! The stores of a database, and what tenants see of each other's registries.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::tests::engine::Postgres;
 use crate::{PostgresRegistry, PostgresStores};
@@ -17,18 +18,37 @@ use tiro_store::{
 async fn an_installation_begins_with_its_registry() {
     let Some(engine) = Postgres::new() else { return };
     let stores = PostgresStores::new(engine.installation());
-    assert!(!stores.is_begun() && !stores.has_projects());
+    assert!(!stores.is_begun().await && !stores.has_projects().await);
     let owner = TenantId::new(OWNER);
-    let registry = stores.registry(&owner).answered();
-    assert!(stores.is_begun() && !stores.has_projects());
+    let registry = stores.registry(&owner).await.answered();
+    assert!(stores.is_begun().await && !stores.has_projects().await);
     let id = ProjectId::from_random([1; 8]);
     registry.record(&id, "maple", "/a", 1).await.answered();
-    assert!(!stores.has_projects(), "it has no store yet");
+    assert!(!stores.has_projects().await, "it has no store yet");
     let store = registry.store(&id).await.answered();
-    assert!(stores.has_projects());
+    assert!(stores.has_projects().await);
     let scope = Scope::own(owner, id);
     store.save(&scope, vec![note("kept")], 1).await.answered();
     assert!(!store.tend(&scope, Upkeep::Rest).await.answered());
+}
+
+/// Guards against a former fault: each call looked for the registry, and its thread slept until a connection was free. The
+/// connections belonged to calls that no thread was left to continue.
+#[tokio::test]
+async fn many_calls_at_once_need_one_thread() {
+    let Some(engine) = Postgres::new() else { return };
+    let stores = Arc::new(PostgresStores::new(engine.installation()));
+    let registry = stores.registry(&TenantId::new(OWNER)).await.answered();
+    let mut calls = tokio::task::JoinSet::new();
+    for _ in 0..100 {
+        let (stores, registry) = (Arc::clone(&stores), Arc::clone(&registry));
+        calls.spawn(async move {
+            let is_begun = stores.is_begun().await && !stores.has_projects().await;
+            is_begun && registry.all().await.answered().is_empty()
+        });
+    }
+    let all = tokio::time::timeout(std::time::Duration::from_secs(8), calls.join_all()).await;
+    assert_eq!(all.expect("no call waits for another"), [true; 100]);
 }
 
 #[tokio::test]
