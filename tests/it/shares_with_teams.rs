@@ -246,3 +246,45 @@ fn a_project_with_conversations_is_not_shared_by_accident() {
     let sessions = web.call("list_sessions", json!({}));
     assert!(!sessions.contains("talk"), "{sessions}");
 }
+
+/// Whoever reads what another shared learns in every answer who that was. Nobody is told their own name.
+#[test]
+fn every_answer_says_who_shared_what_it_shows() {
+    let ground = Ground::new();
+    let [ana, ben] = ["ana", "ben"].map(|name| ground.key(&[name]));
+    ground.json(&["team", "create", "core"]);
+    for user in ["ana", "ben"] {
+        ground.json(&["team", "add", "core", user]);
+    }
+    ground.json(&["share", "maple", "--with", "core", "--write", "--kinds", "all"]);
+    let mut web = ground.serve();
+    let mut as_ana = User { web: &mut web, key: ana.clone() };
+    let id = as_ana.store("decision", "The heron gate is painted green because of the moss.");
+    let messages = json!([
+        {"role": "user", "text": "Why does the heron gate creak in the morning?"},
+        {"role": "assistant", "text": "The heron gate creaks because its hinge is dry. Oil it every week."},
+    ]);
+    as_ana.call("save_messages", json!({"session_id": "talk", "messages": messages}));
+    let calls = [
+        ("search_project_memory", json!({"query": "heron gate"})),
+        ("retrieve_context", json!({"query": "why is the heron gate green"})),
+        ("retrieve_context", json!({"query": "why does the heron gate creak", "session_id": "talk"})),
+        ("retrieve_context", json!({"query": "heron gate", "include_level": "summary"})),
+        ("get_relevant_snippets", json!({"query": "heron gate creaks"})),
+        ("get_context_summary", json!({"query": "heron gate creaks"})),
+        ("summarize_conversation", json!({"session_id": "talk"})),
+        ("expand_detail", json!({"id": id})),
+        ("expand_detail", json!({"id": "talk#0"})),
+        ("expand_detail", json!({"id": "talk"})),
+    ];
+    for (tool, arguments) in &calls {
+        let own = User { web: &mut web, key: ana.clone() }.call(tool, arguments.clone());
+        assert!(own.contains("heron gate") && !own.contains("by ana"), "{tool} {arguments}: {own}");
+        let read = User { web: &mut web, key: ben.clone() }.call(tool, arguments.clone());
+        assert!(read.contains("heron gate") && read.contains("by ana"), "{tool} {arguments}: {read}");
+    }
+    let mut as_ben = User { web: &mut web, key: ben };
+    let near = json!({"text": "The heron gate is painted blue because of the moss.", "type": "decision"});
+    let near = as_ben.call("store_memory", near);
+    assert!(near.contains("Near it") && near.contains("by ana"), "{near}");
+}

@@ -133,6 +133,22 @@ fn what_one_decides_others_find_with_the_author_and_a_chat_stays_at_home() {
     let shown = of_ben.run(&["search", "granite"]).stdout;
     assert!(shown.contains("by ana"), "{shown}");
     assert!(of_ana.hits("granite").iter().all(|hit| hit["author"].is_null()), "one's own needs no name");
+    // So do all commands that show it.
+    let id = decision["id"].as_str().unwrap();
+    for args in [&["show", id][..], &["list"], &["log"], &["context", "granite bridge"], &["sessions"]] {
+        let (own, shown) = (of_ana.run(args).stdout, of_ben.run(args).stdout);
+        assert!(!own.contains("by ana"), "{args:?}: {own}");
+        assert_eq!(shown.contains("by ana"), args != ["sessions"], "{args:?}: {shown}");
+    }
+
+    // What another wants for all is not what the user wants.
+    of_ana.decide("Always ask before the bridge is closed.");
+    assert_eq!((of_ana.sync(), of_ben.sync()), ((1, 0), (0, 1)));
+    let wanted = of_ana.run(&["context", "when is the bridge closed"]).stdout;
+    assert!(wanted.contains("what the user wants"), "{wanted}");
+    let wanted = of_ben.run(&["context", "when is the bridge closed"]).stdout;
+    assert!(wanted.contains("what others want") && wanted.contains("by ana"), "{wanted}");
+    assert!(!wanted.contains("what the user wants"), "{wanted}");
 
     // Neither the server nor the other machine has the chat, in any file.
     assert!(!of_ana.home.files_with("amberfinch").is_empty());

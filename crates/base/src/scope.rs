@@ -6,6 +6,8 @@
 
 use std::fmt;
 
+use crate::envelope;
+
 /// The tenant to whom a store belongs: a person, or a team that shares memories. If the server runs on stdio, the
 /// tenant is the user of the operating system.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -37,6 +39,12 @@ impl AuthorId {
     /// Returns the name as stored.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// Returns the name as answers show it, escaped. Returns `None` if the author is `reader`, who needs no name for their own
+    /// memories.
+    pub fn other_than(&self, reader: &AuthorId) -> Option<String> {
+        (self != reader).then(|| envelope::escape(&self.0).into_owned())
     }
 }
 

@@ -31,6 +31,9 @@ pub async fn a_merged_memory_is_stored_with_all_of_it(fixture: Fixture) {
     let memory = fixture.living(&id).await.expect("it is stored");
     assert_eq!((memory.author, memory.time, memory.marked), (ana(), 77, true));
     assert_eq!((memory.importance, memory.ordinal), (Some(0.5), Some(4)));
+    let session = memory.session.expect("it has a session");
+    let rows = fixture.store.session_messages(&fixture.scope, &session, 0).await.answered();
+    assert_eq!(rows[0].author, ana());
     assert_eq!((fixture.found("maple").await, fixture.found("larch").await), (1, 1));
     assert_eq!(fixture.near(&fixture.scope, &Filter::default(), [1.0, 0.0, 0.0, 0.0], 9).await, ["larch"]);
     let state = all(fixture.store.as_ref(), &fixture.scope, None, &everything()).await[0].state;

@@ -15,7 +15,7 @@ use crate::read::conditions::Conditions;
 use crate::read::parts;
 use tiro_base::error;
 use tiro_base::memory::{Kind, Memory, MemoryId, MemoryKey, Provenance, Role};
-use tiro_base::scope::{AuthorId, Scope, SessionId, Visibility};
+use tiro_base::scope::{Scope, SessionId, Visibility};
 use tiro_store::{Before, ChunkKey, ChunkRange, Neighbour, ShownMemory};
 
 impl SqliteStore {
@@ -359,7 +359,7 @@ pub(crate) fn memory(row: &Row<'_>) -> rusqlite::Result<Memory> {
         key: memory_key(row, 1)?,
         kind: word(row, 2, Kind::parse)?,
         provenance: word(row, 3, Provenance::parse)?,
-        author: author(row)?,
+        author: parts::author(row, (21, 25))?,
         visibility: match row.get(26)? {
             0 => Visibility::Private,
             _ => Visibility::Project,
@@ -382,15 +382,6 @@ pub(crate) fn memory(row: &Row<'_>) -> rusqlite::Result<Memory> {
         indexed: row.get(19)?,
         is_damaged: verify::differs(row, 4, 20)? || sums::is_row_damaged(row)?,
     })
-}
-
-/// Reads the author of a memory. The author is the tenant if the column is empty.
-fn author(row: &Row<'_>) -> rusqlite::Result<AuthorId> {
-    let named: Option<String> = row.get(25)?;
-    named.map_or_else(
-        || Ok(AuthorId::new(parts::names(&row.get::<_, String>(21)?).0)),
-        |name| Ok(AuthorId::new(name)),
-    )
 }
 
 /// Returns whether `text` equals the text that is stored under `id`, ignoring the digits of redaction marks.
