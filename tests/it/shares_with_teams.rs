@@ -243,6 +243,9 @@ fn a_project_with_conversations_is_not_shared_by_accident() {
     web.key = Some(ana);
     let found = web.call("search_project_memory", json!({"query": "heron gate"}));
     assert!(found.contains("green") && found.contains("oil") && !found.contains("creaks"), "{found}");
+    assert!(found.contains("by the server's owner") && !found.contains("uid:"), "{found}");
+    let record = ground.run(&["audit"]).stdout;
+    assert!(record.contains("the server's owner  team create") && !record.contains("uid:"), "{record}");
     let sessions = web.call("list_sessions", json!({}));
     assert!(!sessions.contains("talk"), "{sessions}");
 }

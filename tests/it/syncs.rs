@@ -139,6 +139,7 @@ fn what_one_decides_others_find_with_the_author_and_a_chat_stays_at_home() {
         let (own, shown) = (of_ana.run(args).stdout, of_ben.run(args).stdout);
         assert!(!own.contains("by ana"), "{args:?}: {own}");
         assert_eq!(shown.contains("by ana"), args != ["sessions"], "{args:?}: {shown}");
+        assert!(!own.contains("uid:") && !shown.contains("uid:"), "{args:?}: {own}{shown}");
     }
 
     // What another wants for all is not what the user wants.

@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::project::OpenProject;
-use tiro_base::envelope;
 use tiro_base::error::{Error, Kind, Result, quoted};
 use tiro_base::humanize::some;
 use tiro_base::memory::{DAMAGED, MemoryKey, Millis, Role};
@@ -60,7 +59,8 @@ pub fn others(rows: &[MessageRow], reader: &AuthorId) -> Option<String> {
         return None;
     }
     let names: BTreeSet<&str> = rows.iter().map(|row| row.author.as_str()).collect();
-    Some(names.into_iter().map(|name| envelope::escape(name)).collect::<Vec<_>>().join(", "))
+    let shown = names.into_iter().map(|name| AuthorId::new(name).shown().into_owned());
+    Some(shown.collect::<Vec<_>>().join(", "))
 }
 
 /// Returns `summary`, which summarises the messages `texts`. If some messages are damaged, a last line says that they

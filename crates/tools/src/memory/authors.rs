@@ -28,6 +28,7 @@ pub async fn others(store: &dyn ReadStore, scope: &Scope, ids: &[MemoryId]) -> R
     if memories.iter().all(|memory| memory.author == scope.reader) {
         return Ok(Vec::new());
     }
-    let authors: BTreeSet<&str> = memories.iter().map(|memory| memory.author.as_str()).collect();
-    Ok(authors.into_iter().map(str::to_owned).collect())
+    let authors: BTreeSet<String> =
+        memories.iter().map(|memory| memory.author.shown().into_owned()).collect();
+    Ok(authors.into_iter().collect())
 }
