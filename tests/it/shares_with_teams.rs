@@ -291,3 +291,37 @@ fn every_answer_says_who_shared_what_it_shows() {
     let near = as_ben.call("store_memory", near);
     assert!(near.contains("Near it") && near.contains("by ana"), "{near}");
 }
+
+/// A mistyped name would join the team silently, and the user would wait in vain.
+#[test]
+fn only_users_with_a_valid_key_join_a_team() {
+    let ground = Ground::new();
+    ground.key(&["ana"]);
+    ground.key(&["ben"]);
+    ground.json(&["user", "revoke", "ben"]);
+    ground.json(&["team", "create", "core"]);
+    for name in ["anna", "ben", "an a"] {
+        let tried = ground.run(&["team", "add", "core", name]);
+        let way = format!("tiro user add {name}");
+        assert!(
+            !tried.is_ok && tried.stderr.contains("valid key") && tried.stderr.contains(&way),
+            "{tried:?}"
+        );
+    }
+    assert_eq!(ground.json(&["team", "list"])["teams"][0]["members"], json!([]));
+    let said = |args: &[&str], words: &str| {
+        let tried = ground.run(args);
+        assert!(!tried.is_ok && tried.stderr.contains(words), "{args:?}: {tried:?}");
+    };
+    said(&["team", "add", "cor", "ana"], "no team `cor`");
+    said(&["team", "leave", "core", "ana"], "`ana` is not in the team `core`");
+    said(&["team", "leave", "cor", "ana"], "no team `cor`");
+    said(&["team", "remove", "cor"], "no team `cor`");
+    ground.json(&["team", "add", "core", "ana"]);
+    said(&["team", "add", "core", "ana"], "`ana` is in the team `core`");
+    said(&["team", "leave", "core", "anna"], "in it: ana");
+    said(&["share", "mapel", "--off"], "no project");
+    said(&["share", "maple", "--with", "cor", "--write"], "no team `cor`");
+    let shared = ground.run(&["share", "maple", "--with", "core", "--write"]);
+    assert!(shared.stdout.contains("No project was called maple, so it is made"), "{shared:?}");
+}
