@@ -611,3 +611,60 @@ fn copied(from: &std::path::Path, to: &std::path::Path) {
         }
     }
 }
+
+/// One command for all connected projects: each has a line, and a failure of one stops no other.
+#[test]
+fn all_connected_projects_are_exchanged_and_a_failure_of_one_stops_no_other() {
+    let team = Team::new();
+    let [ana, ben] = ["ana", "ben"].map(|name| team.user(name));
+    let (of_ana, of_ben) = (Machine::of(&team, &ana, &[]), Machine::of(&team, &ben, &[]));
+    let nowhere = Machine::new();
+    let none = nowhere.run(&["sync", "--all"]);
+    assert!(none.is_ok && none.stdout.contains("No project"), "{none:?}");
+    for name in ["api", "docs"] {
+        let shared = team.home.run(&team.place, &["share", name, "--with", "crew", "--write"]);
+        assert!(shared.is_ok, "{shared:?}");
+    }
+    let [api, docs] = ["api", "docs"].map(|name| of_ana.home.repo(name));
+    let decide = |repo: &Repo, text: &str| {
+        of_ana.home.json(&repo.path, &["add", "--type", "decision", text]);
+    };
+    for repo in [&api, &docs] {
+        let words = ["connect", &team.address()];
+        let ran = of_ana.home.feed(&repo.path, &words, format!("{ana}\n").as_bytes());
+        assert!(ran.is_ok, "{ran:?}");
+    }
+    of_ana.decide("The bridge is built of granite.");
+    decide(&api, "The API speaks JSON.");
+    decide(&docs, "The manual is in English.");
+    // In a directory without a project, too.
+    let elsewhere = of_ana.home.dir("elsewhere");
+    let done = of_ana.home.run(&elsewhere, &["sync", "--all"]);
+    let lines: Vec<&str> = done.stdout.lines().collect();
+    assert!(done.is_ok && lines.len() == 3, "{done:?}");
+    for (line, name) in lines.iter().zip(["api", "docs", "web"]) {
+        assert!(line.starts_with(&format!("{name}: ")) && line.contains("1 new memory"), "{line}");
+    }
+    let ran =
+        of_ben.home.feed(&of_ben.repo.path, &["connect", &team.address()], format!("{ben}\n").as_bytes());
+    assert!(ran.is_ok, "{ran:?}");
+    assert_eq!(of_ben.sync(), (0, 1), "what was sent is there");
+
+    // One project is no longer shared: the others are exchanged, and the command fails.
+    let off = team.home.run(&team.place, &["share", "docs", "--off"]);
+    assert!(off.is_ok, "{off:?}");
+    of_ana.decide("The gate is painted red.");
+    decide(&api, "The API answers in a second.");
+    let failed = of_ana.home.run(&elsewhere, &["sync", "--all"]);
+    let lines: Vec<&str> = failed.stdout.lines().filter(|line| !line.starts_with(' ')).collect();
+    assert!(!failed.is_ok && lines.len() == 3 && lines[1].starts_with("docs: "), "{failed:?}");
+    assert!(lines[0].contains("1 new memory") && lines[2].contains("1 new memory"), "{failed:?}");
+    assert_eq!(of_ben.sync(), (0, 1));
+    let failed = of_ana.home.run(&elsewhere, &["sync", "--all", "--json"]);
+    let answer: Value = serde_json::from_str(&failed.stdout).unwrap();
+    assert!(!failed.is_ok && answer["failed"] == 1, "{answer}");
+    assert!(
+        answer["projects"][1]["error"].is_string() && answer["projects"][0]["error"].is_null(),
+        "{answer}"
+    );
+}
