@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::harness::{Home, Ran, Repo};
-use crate::web::{Web, call};
+use crate::web::{Web, call, new_database};
 
 /// A server with users, whose memory is in files or in a database.
 struct Ground {
@@ -22,15 +22,8 @@ impl Ground {
 
     /// Returns one whose memory is in a database of its own; `None` if no server of PostgreSQL is named.
     fn in_database(name: &str) -> Option<Ground> {
-        #[expect(clippy::disallowed_methods, reason = "it is set for tests alone")]
-        let url = std::env::var("TIRO_TEST_POSTGRES").ok()?;
-        let name = format!("tiro_{name}_{}", std::process::id());
-        let made = std::process::Command::new("psql")
-            .args([&url, "-c", &format!("CREATE DATABASE {name}")])
-            .output();
-        made.ok()?;
-        let (server, _) = url.rsplit_once('/')?;
-        Some(Ground { database: Some(format!("{server}/{name}")), ..Ground::new() })
+        let database = Some(new_database(name)?);
+        Some(Ground { database, ..Ground::new() })
     }
 
     fn run(&self, args: &[&str]) -> Ran {

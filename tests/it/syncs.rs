@@ -12,33 +12,52 @@ use tiro_sync::greeting::HEADER;
 use tiro_sync::page::{End, MEDIA_TYPE, Packer};
 
 use crate::harness::{Home, Ran, Repo, eventually, feed};
-use crate::web::{Web, port_of};
+use crate::web::{Web, new_database, port_of};
 
 /// The server of a team, which shares the project `web` with the team `crew`.
 struct Team {
     home: Home,
     place: PathBuf,
     web: Web,
+    /// The address of the database; `None` if the memory is in files.
+    database: Option<String>,
 }
 
 impl Team {
     fn new() -> Team {
+        Team::with(None)
+    }
+
+    /// Returns a team whose memory is in a database of its own; `None` if no server of PostgreSQL is named.
+    fn in_database(name: &str) -> Option<Team> {
+        new_database(name).map(|url| Team::with(Some(url)))
+    }
+
+    fn with(database: Option<String>) -> Team {
         let home = Home::new();
         let place = home.dir("server");
+        let set = database.as_ref().map(|url| format!("--database={url}"));
+        let set: Vec<&str> = set.iter().map(String::as_str).collect();
         for args in [&["team", "create", "crew"][..], &["share", "web", "--with", "crew", "--write"]] {
-            let ran = home.run(&place, args);
+            let ran = home.run(&place, &[&set[..], args].concat());
             assert!(ran.is_ok, "{args:?}: {ran:?}");
         }
         // A key makes the server ask for keys.
-        let web = Web::start(&home, &place, &[]);
-        Team { home, place, web }
+        let web = Web::start(&home, &place, &set);
+        Team { home, place, web, database }
+    }
+
+    /// Runs a command of the server's owner that succeeds, and returns its answer.
+    fn json(&self, args: &[&str]) -> Value {
+        let set = self.database.as_ref().map(|url| format!("--database={url}"));
+        let set: Vec<&str> = set.iter().map(String::as_str).collect();
+        self.home.json(&self.place, &[&set[..], args].concat())
     }
 
     /// Makes a user of the team, and returns the key.
     fn user(&self, name: &str) -> String {
-        let key = self.home.json(&self.place, &["user", "add", name]);
-        let joined = self.home.run(&self.place, &["team", "add", "crew", name]);
-        assert!(joined.is_ok, "{joined:?}");
+        let key = self.json(&["user", "add", name]);
+        self.json(&["team", "add", "crew", name]);
         key["key"].as_str().unwrap().to_owned()
     }
 
@@ -667,4 +686,34 @@ fn all_connected_projects_are_exchanged_and_a_failure_of_one_stops_no_other() {
         answer["projects"][1]["error"].is_string() && answer["projects"][0]["error"].is_null(),
         "{answer}"
     );
+}
+
+/// PostgreSQL can't store U+0000, and has another character in its place. The text that came back was reported as another
+/// text, and its mark was lost.
+#[test]
+fn a_text_that_the_servers_database_stores_otherwise_is_the_same_text() {
+    let Some(team) = Team::in_database("nul") else {
+        return eprintln!("skipped: TIRO_TEST_POSTGRES names no server of PostgreSQL");
+    };
+    let [ana, ben] = ["ana", "ben"].map(|name| team.user(name));
+    let (of_ana, of_ben) = (Machine::of(&team, &ana, &[]), Machine::of(&team, &ben, &[]));
+    let mut server = of_ana.home.serve(&of_ana.repo.path);
+    let text = "The log of the bridge\0begins with a zero.";
+    server.data("store_memory", json!({"text": text, "type": "decision"}));
+    drop(server);
+    of_ana.sync();
+    assert_eq!(of_ben.sync(), (0, 1));
+    let id = of_ben.hits("bridge")[0]["id"].as_str().unwrap().to_owned();
+    assert!(of_ben.run(&["mark", &id]).is_ok);
+    assert_eq!(of_ben.json(&["sync"])["sent"], json!({"added": 0, "changed": 1}));
+    let got = of_ana.json(&["sync"]);
+    assert_eq!(got["received"], json!({"added": 0, "changed": 1}), "{got}");
+    let id = of_ana.hits("bridge")[0]["id"].as_str().unwrap().to_owned();
+    assert!(of_ana.run(&["show", &id]).stdout.contains("important"));
+    for machine in [&of_ana, &of_ben] {
+        let again = machine.json(&["sync"]);
+        for way in ["sent", "received"] {
+            assert_eq!(again[way], json!({"added": 0, "changed": 0}), "{again}");
+        }
+    }
 }

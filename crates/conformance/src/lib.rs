@@ -319,6 +319,7 @@ macro_rules! promises {
                 what_was_given_out_under_another_id_is_recognised: IgnoresNames,
                 a_merged_memory_is_stored_with_all_of_it: LosesMerges,
                 the_later_of_two_marks_holds: TakesWhatComes,
+                a_character_that_a_store_cannot_store_makes_no_other_text: DropsStates,
                 a_merged_forgetting_forgets_what_is_derived_too: DropsStates,
                 a_merged_purge_removes_the_text_and_nothing_brings_it_back: DropsStates,
                 a_state_that_comes_first_waits_for_its_memory: ForgetsStates,

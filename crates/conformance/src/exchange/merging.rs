@@ -58,6 +58,19 @@ pub async fn the_later_of_two_marks_holds(fixture: Fixture) {
     assert!(fixture.living(&id).await.unwrap().marked);
 }
 
+/// PostgreSQL can't store U+0000. What comes back has another character in its place, and is the same memory.
+pub async fn a_character_that_a_store_cannot_store_makes_no_other_text(fixture: Fixture) {
+    let [mut sent, mut back] = [note("larch"), note("larch")];
+    (sent.draft.text, back.draft.text) = ("a\0larch".into(), "a\u{1a}larch".into());
+    let id = fixture.put(sent.clone()).await;
+    let owner = fixture.scope.reader.clone();
+    let marked = incoming(back, &owner, marked_at(LATER));
+    assert_eq!(fixture.merge(vec![marked]).await, [MergeOutcome::Changed]);
+    assert!(fixture.living(&id).await.unwrap().marked);
+    let again = incoming(sent, &owner, marked_at(LATER));
+    assert_eq!(fixture.merge(vec![again]).await, [MergeOutcome::Known]);
+}
+
 pub async fn a_merged_forgetting_forgets_what_is_derived_too(fixture: Fixture) {
     let said = message("s", "maple");
     let id = fixture.put(said.clone()).await;

@@ -16,6 +16,7 @@ use crate::read::parts;
 use tiro_base::error;
 use tiro_base::memory::{Kind, Memory, MemoryId, MemoryKey, Provenance, Role};
 use tiro_base::scope::{Scope, SessionId, Visibility};
+use tiro_store::decide::exchange;
 use tiro_store::{Before, ChunkKey, ChunkRange, Neighbour, ShownMemory};
 
 impl SqliteStore {
@@ -384,12 +385,13 @@ pub(crate) fn memory(row: &Row<'_>) -> rusqlite::Result<Memory> {
     })
 }
 
-/// Returns whether `text` equals the text that is stored under `id`, ignoring the digits of redaction marks.
+/// Returns whether `text` equals the text that is stored under `id`, ignoring the digits of redaction marks, and what
+/// stores in its place that can't store U+0000.
 pub(crate) fn is_alike(connection: &Connection, owner: &str, id: &MemoryId, text: &str) -> Result<bool> {
     let stored: String = connection
         .prepare_cached("SELECT text FROM memories WHERE owner = ?1 AND id = ?2")?
         .query_row((owner, id.as_str()), |row| row.get(0))?;
-    Ok(tiro_redact::alike(&stored, text))
+    Ok(tiro_redact::alike(&exchange::comparable(&stored), &exchange::comparable(text)))
 }
 
 fn place(row: &Row<'_>) -> rusqlite::Result<Neighbour> {
