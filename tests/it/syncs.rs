@@ -717,3 +717,24 @@ fn a_text_that_the_servers_database_stores_otherwise_is_the_same_text() {
         }
     }
 }
+
+/// The same transcript may lie on both machines of a person, and both may have read it before they meet.
+#[test]
+fn a_session_that_both_machines_have_read_is_there_once() {
+    let team = Team::new();
+    let ana = team.user("ana");
+    let (one, two) = (Machine::of(&team, &ana, &["--private"]), Machine::of(&team, &ana, &["--private"]));
+    for machine in [&one, &two] {
+        let mut server = machine.home.serve(&machine.repo.path);
+        server.save("plan", "1", "Between us: the amberfinch sings at night.");
+        server.save("plan", "2", "It is fed at noon.");
+    }
+    for _ in 0..2 {
+        one.sync();
+        assert_eq!(two.sync(), (0, 0), "the other machine has the same messages");
+    }
+    for machine in [&one, &two] {
+        let listed = machine.json(&["list", "--kind", "message"]);
+        assert_eq!(listed["memories"].as_array().unwrap().len(), 2, "{listed}");
+    }
+}
