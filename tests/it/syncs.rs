@@ -738,3 +738,33 @@ fn a_session_that_both_machines_have_read_is_there_once() {
         assert_eq!(listed["memories"].as_array().unwrap().len(), 2, "{listed}");
     }
 }
+
+/// Both machines of a person extract what a session decides. It was sent by both, so everybody had it twice.
+#[test]
+fn what_both_machines_of_a_person_extract_is_sent_once() {
+    let team = Team::new();
+    let ana = team.user("ana");
+    let (one, two) = (Machine::of(&team, &ana, &["--private"]), Machine::of(&team, &ana, &["--private"]));
+    let decided = "We decided: always feed the amberfinch at noon.";
+    one.home.serve(&one.repo.path).save("plan", "1", decided);
+    one.sync();
+    assert_eq!(two.sync(), (0, 1));
+    let decisions = |machine: &Machine| {
+        let listed = machine.json(&["list", "--kind", "decision"]);
+        listed["memories"].as_array().unwrap().len()
+    };
+    for machine in [&one, &two] {
+        // The worker of a server extracts it.
+        let mut server = machine.home.serve(&machine.repo.path);
+        eventually(|| {
+            let question = json!({"query": "amberfinch", "session_id": "plan"});
+            server.call("retrieve_context", question);
+            decisions(machine) == 1
+        });
+    }
+    for _ in 0..2 {
+        one.sync();
+        two.sync();
+    }
+    assert_eq!(decisions(&one), 1);
+}

@@ -317,6 +317,7 @@ macro_rules! promises {
                 what_came_from_a_peer_is_not_given_back: GivesBack,
                 a_change_of_what_came_is_given_back: KeepsBack,
                 what_was_given_out_under_another_id_is_recognised: IgnoresNames,
+                what_was_extracted_from_what_came_is_not_sent: LosesMerges,
                 a_merged_memory_is_stored_with_all_of_it: LosesMerges,
                 the_later_of_two_marks_holds: TakesWhatComes,
                 a_character_that_a_store_cannot_store_makes_no_other_text: DropsStates,
