@@ -163,7 +163,7 @@ enum Command {
     /// Connect the project with the server of your team, or show the connection
     Connect(connect::Args),
     /// Exchange memories with the server now
-    Sync,
+    Sync(sync::Args),
     /// Record an event of a client or of git; their hooks run this command
     #[command(hide = true)]
     Hook(hook::Args),
@@ -353,7 +353,7 @@ async fn perform(
         Command::Share(args) => share::run(engine, args, out).await,
         Command::Audit(args) => audit::run(engine, args, out).await,
         Command::Connect(args) => connect::run(engine, caller, args, out).await,
-        Command::Sync => sync::run(engine, caller, out).await,
+        Command::Sync(args) => sync::run(engine, caller, args, out).await,
         Command::Serve(_)
         | Command::Open(_)
         | Command::Bench(_)

@@ -194,6 +194,11 @@ pub fn properties(all: &[(&str, Option<Markup>)]) -> Markup {
     }
 }
 
+/// Returns the name of the person who shared a memory; nothing for the reader's own.
+pub fn shared_by(author: Option<&str>) -> Markup {
+    html! { @if let Some(author) = author { " " span.shared { "by " (plain(author)) } } }
+}
+
 /// Returns a form with a single button that makes a change.
 pub fn button(request: &Request, action: &str, fields: &[(&str, &str)], name: &str, class: &str) -> Markup {
     html! {

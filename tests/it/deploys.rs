@@ -109,18 +109,18 @@ fn the_containers_are_pinned_and_confined() {
     let Some(compose) = yaml("compose.yaml") else { return };
     let services = compose["services"].as_object().unwrap();
     images.extend(services.values().map(|service| service["image"].as_str().unwrap().to_owned()));
-    assert_eq!(images.len(), 5, "{images:?}");
+    assert_eq!(images.len(), 6, "{images:?}");
     for image in &images {
         let (_, tag) = image.split_once(':').unwrap_or_else(|| panic!("`{image}` has no tag"));
         assert!(tag.matches('.').count() >= 2 || tag.contains("-20"), "`{image}` names no version exactly");
     }
     assert_eq!(services["tiro"]["image"], format!("tiro:{}", env!("CARGO_PKG_VERSION")));
-    for name in ["database", "tiro"] {
+    for name in ["database", "cache", "tiro"] {
         assert_eq!(services[name]["networks"], json!(["inside"]), "{name}");
         assert!(services[name]["ports"].is_null(), "{name}");
     }
     assert_eq!(compose["networks"]["inside"]["internal"], true);
-    for name in ["tiro", "proxy"] {
+    for name in ["tiro", "cache", "proxy"] {
         assert_eq!(services[name]["cap_drop"], json!(["ALL"]), "{name}");
         assert_eq!(services[name]["read_only"], true, "{name}");
     }
@@ -129,6 +129,17 @@ fn the_containers_are_pinned_and_confined() {
     assert!(url.starts_with("postgres://tiro:") && url.ends_with("@database:5432/tiro"), "{url}");
     assert!(services["database"]["environment"]["POSTGRES_USER"].is_null());
     assert!(read("database.sh").contains("CREATE ROLE tiro LOGIN PASSWORD :'password'"));
+    // The cache keeps nothing, takes no more memory than it may, and answers nobody without the password. It may be away.
+    let words = command_of("cache").join(" ");
+    for part in
+        ["--save  --appendonly no", "--maxmemory 256mb --maxmemory-policy allkeys-lru", "--requirepass ${"]
+    {
+        assert!(words.contains(part), "{part}: {words}");
+    }
+    assert!(services["cache"]["volumes"].is_null() && services["cache"]["healthcheck"]["test"].is_array());
+    assert!(services["tiro"]["depends_on"]["cache"].is_null());
+    let cache = services["tiro"]["environment"]["TIRO_VALKEY"].as_str().unwrap();
+    assert!(cache.starts_with("redis://:${TIRO_PASSWORD") && cache.ends_with("}@cache:6379"), "{cache}");
     let volumes = services["tiro"]["volumes"].as_array().unwrap();
     assert!(
         volumes.contains(&json!("tiro:/var/lib/tiro")) && dockerfile.contains("TIRO_DATA_DIR=/var/lib/tiro")

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::harness::{Home, Ran, Repo};
-use crate::web::{Web, call};
+use crate::web::{Web, call, new_database};
 
 /// A server with users, whose memory is in files or in a database.
 struct Ground {
@@ -22,15 +22,8 @@ impl Ground {
 
     /// Returns one whose memory is in a database of its own; `None` if no server of PostgreSQL is named.
     fn in_database(name: &str) -> Option<Ground> {
-        #[expect(clippy::disallowed_methods, reason = "it is set for tests alone")]
-        let url = std::env::var("TIRO_TEST_POSTGRES").ok()?;
-        let name = format!("tiro_{name}_{}", std::process::id());
-        let made = std::process::Command::new("psql")
-            .args([&url, "-c", &format!("CREATE DATABASE {name}")])
-            .output();
-        made.ok()?;
-        let (server, _) = url.rsplit_once('/')?;
-        Some(Ground { database: Some(format!("{server}/{name}")), ..Ground::new() })
+        let database = Some(new_database(name)?);
+        Some(Ground { database, ..Ground::new() })
     }
 
     fn run(&self, args: &[&str]) -> Ran {
@@ -243,6 +236,85 @@ fn a_project_with_conversations_is_not_shared_by_accident() {
     web.key = Some(ana);
     let found = web.call("search_project_memory", json!({"query": "heron gate"}));
     assert!(found.contains("green") && found.contains("oil") && !found.contains("creaks"), "{found}");
+    assert!(found.contains("by the server's owner") && !found.contains("uid:"), "{found}");
+    let record = ground.run(&["audit"]).stdout;
+    assert!(record.contains("the server's owner  team create") && !record.contains("uid:"), "{record}");
     let sessions = web.call("list_sessions", json!({}));
     assert!(!sessions.contains("talk"), "{sessions}");
+}
+
+/// Whoever reads what another shared learns in every answer who that was. Nobody is told their own name.
+#[test]
+fn every_answer_says_who_shared_what_it_shows() {
+    let ground = Ground::new();
+    let [ana, ben] = ["ana", "ben"].map(|name| ground.key(&[name]));
+    ground.json(&["team", "create", "core"]);
+    for user in ["ana", "ben"] {
+        ground.json(&["team", "add", "core", user]);
+    }
+    ground.json(&["share", "maple", "--with", "core", "--write", "--kinds", "all"]);
+    let mut web = ground.serve();
+    let mut as_ana = User { web: &mut web, key: ana.clone() };
+    let id = as_ana.store("decision", "The heron gate is painted green because of the moss.");
+    let messages = json!([
+        {"role": "user", "text": "Why does the heron gate creak in the morning?"},
+        {"role": "assistant", "text": "The heron gate creaks because its hinge is dry. Oil it every week."},
+    ]);
+    as_ana.call("save_messages", json!({"session_id": "talk", "messages": messages}));
+    let calls = [
+        ("search_project_memory", json!({"query": "heron gate"})),
+        ("retrieve_context", json!({"query": "why is the heron gate green"})),
+        ("retrieve_context", json!({"query": "why does the heron gate creak", "session_id": "talk"})),
+        ("retrieve_context", json!({"query": "heron gate", "include_level": "summary"})),
+        ("get_relevant_snippets", json!({"query": "heron gate creaks"})),
+        ("get_context_summary", json!({"query": "heron gate creaks"})),
+        ("summarize_conversation", json!({"session_id": "talk"})),
+        ("expand_detail", json!({"id": id})),
+        ("expand_detail", json!({"id": "talk#0"})),
+        ("expand_detail", json!({"id": "talk"})),
+    ];
+    for (tool, arguments) in &calls {
+        let own = User { web: &mut web, key: ana.clone() }.call(tool, arguments.clone());
+        assert!(own.contains("heron gate") && !own.contains("by ana"), "{tool} {arguments}: {own}");
+        let read = User { web: &mut web, key: ben.clone() }.call(tool, arguments.clone());
+        assert!(read.contains("heron gate") && read.contains("by ana"), "{tool} {arguments}: {read}");
+    }
+    let mut as_ben = User { web: &mut web, key: ben };
+    let near = json!({"text": "The heron gate is painted blue because of the moss.", "type": "decision"});
+    let near = as_ben.call("store_memory", near);
+    assert!(near.contains("Near it") && near.contains("by ana"), "{near}");
+}
+
+/// A mistyped name would join the team silently, and the user would wait in vain.
+#[test]
+fn only_users_with_a_valid_key_join_a_team() {
+    let ground = Ground::new();
+    ground.key(&["ana"]);
+    ground.key(&["ben"]);
+    ground.json(&["user", "revoke", "ben"]);
+    ground.json(&["team", "create", "core"]);
+    for name in ["anna", "ben", "an a"] {
+        let tried = ground.run(&["team", "add", "core", name]);
+        let way = format!("tiro user add {name}");
+        assert!(
+            !tried.is_ok && tried.stderr.contains("valid key") && tried.stderr.contains(&way),
+            "{tried:?}"
+        );
+    }
+    assert_eq!(ground.json(&["team", "list"])["teams"][0]["members"], json!([]));
+    let said = |args: &[&str], words: &str| {
+        let tried = ground.run(args);
+        assert!(!tried.is_ok && tried.stderr.contains(words), "{args:?}: {tried:?}");
+    };
+    said(&["team", "add", "cor", "ana"], "no team `cor`");
+    said(&["team", "leave", "core", "ana"], "`ana` is not in the team `core`");
+    said(&["team", "leave", "cor", "ana"], "no team `cor`");
+    said(&["team", "remove", "cor"], "no team `cor`");
+    ground.json(&["team", "add", "core", "ana"]);
+    said(&["team", "add", "core", "ana"], "`ana` is in the team `core`");
+    said(&["team", "leave", "core", "anna"], "in it: ana");
+    said(&["share", "mapel", "--off"], "no project");
+    said(&["share", "maple", "--with", "cor", "--write"], "no team `cor`");
+    let shared = ground.run(&["share", "maple", "--with", "core", "--write"]);
+    assert!(shared.stdout.contains("No project was called maple, so it is made"), "{shared:?}");
 }

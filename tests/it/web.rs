@@ -178,3 +178,15 @@ pub fn read(mut stream: TcpStream) -> Answer {
     let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
     Answer { status, head: head.to_owned(), body: body.to_owned() }
 }
+
+/// Makes an empty database, and returns its address; `None` if no server of PostgreSQL is named.
+pub fn new_database(name: &str) -> Option<String> {
+    #[expect(clippy::disallowed_methods, reason = "it is set for tests alone")]
+    let url = std::env::var("TIRO_TEST_POSTGRES").ok()?;
+    let name = format!("tiro_{name}_{}", std::process::id());
+    let create = format!("CREATE DATABASE {name}");
+    let made = std::process::Command::new("psql").args([&url, "-c", &create]).output();
+    made.ok()?;
+    let (server, _) = url.rsplit_once('/')?;
+    Some(format!("{server}/{name}"))
+}

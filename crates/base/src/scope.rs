@@ -4,7 +4,10 @@
 //! one project, and a search states which sessions it covers. A scope always names the reader, because only the author
 //! sees private memories. No default scope mixes projects or sessions, and none reads for everybody.
 
+use std::borrow::Cow;
 use std::fmt;
+
+use crate::envelope;
 
 /// The tenant to whom a store belongs: a person, or a team that shares memories. If the server runs on stdio, the
 /// tenant is the user of the operating system.
@@ -37,6 +40,21 @@ impl AuthorId {
     /// Returns the name as stored.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// Returns the name as answers show it, escaped. The owner of a server has no key, and so no name there but that of
+    /// a user of the server's machine, which means nothing to others.
+    pub fn shown(&self) -> Cow<'_, str> {
+        match ["uid:", "user:"].iter().any(|system| self.0.starts_with(system)) {
+            true => Cow::Borrowed("the server's owner"),
+            false => envelope::escape(&self.0),
+        }
+    }
+
+    /// Returns the name as answers show it. Returns `None` if the author is `reader`, who needs no name for their own
+    /// memories.
+    pub fn other_than(&self, reader: &AuthorId) -> Option<String> {
+        (self != reader).then(|| self.shown().into_owned())
     }
 }
 

@@ -383,6 +383,7 @@ fn message_row(key: MemoryKey, ordinal: i64, memory: &Stored) -> MessageRow {
         key,
         id: memory.id.clone(),
         ordinal,
+        author: memory.author.clone(),
         role: memory.role,
         speaker: memory.speaker.clone(),
         time: memory.time,

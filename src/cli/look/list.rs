@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use super::show::shared_by;
 use crate::cli::print::Out;
 use crate::cli::terminal::{Page, Screen, Span, Style};
 use tiro_base::error::{Result, partial};
@@ -98,6 +99,7 @@ fn line(page: &Page, memory: &Listed) -> Vec<Span> {
     ];
     line.extend(memory.important.then(|| Span::new(Style::Match, " important")));
     line.extend(memory.speaker.iter().map(|speaker| Span::new(Style::Name, format!(" {speaker}"))));
+    line.extend(memory.author.as_deref().map(shared_by));
     if let (Some(session), Some(number)) = (&memory.session_id, memory.number) {
         line.push(faint(format!(" in {session}#{number}")));
     }

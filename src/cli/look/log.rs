@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use crate::cli::look::show::sure;
+use crate::cli::look::show::{shared_by, sure};
 use crate::cli::print::Out;
 use crate::cli::terminal::{Page, Screen, Span, Style, clock};
 use tiro_base::error::{Result, partial};
@@ -126,5 +126,6 @@ fn commit_line(commit: &DayCommit) -> Vec<Span> {
         Span::new(Style::Plain, format!("  {}", commit.subject)),
     ];
     line.extend(commit.author.iter().map(|author| Span::new(Style::Name, format!("  {author}"))));
+    line.extend(commit.shared_by.as_deref().map(shared_by));
     line
 }

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use super::show::sure;
+use super::show::{shared_by, sure};
 use crate::cli::print::Out;
 use crate::cli::terminal::{Marks, Page, Screen, Span, Style};
 use tiro_base::error::{Result, partial};
@@ -174,7 +174,8 @@ fn made_in(page: &mut Page, hit: &Hit, marks: &Marks) {
     );
     if let Some(said) = &behind.said {
         let speaker = said.speaker.as_deref().unwrap_or("?");
-        page.line(6, [Span::new(Style::Name, speaker)]);
+        let author = said.author.as_deref().map(shared_by);
+        page.line(6, std::iter::once(Span::new(Style::Name, speaker)).chain(author));
         page.marked(6, &said.text, marks);
     }
 }
@@ -200,7 +201,7 @@ fn heading(page: &Page, place: usize, hit: &Hit) -> Vec<Span> {
         line.extend([plain(" in "), Span::new(Style::Strong, session)]);
     }
     line.push(Span::new(Style::Faint, format!(" · {}", page.when(&hit.time))));
-    line.extend(hit.author.iter().map(|author| Span::new(Style::Name, format!(" · by {author}"))));
+    line.extend(hit.author.as_deref().map(shared_by));
     match &hit.project {
         Some(project) => line.push(Span::new(Style::Name, format!(" · project {}", project.name))),
         None if hit.scope.is_some() => line.push(Span::new(Style::Faint, " · all projects")),

@@ -135,6 +135,7 @@ fn fields(page: &mut Page, opened: &Opened) {
     let fields = [
         ("id", Some(detail.id.clone()).filter(|_| is_commit), Style::Id),
         ("by", opened.speaker.clone(), Style::Name),
+        ("shared", detail.author.as_ref().map(|author| format!("by {author}")), Style::Name),
         ("when", Some(page.at(&detail.time)), Style::Plain),
         ("session", origin, Style::Id),
         ("branch", opened.branch.clone(), Style::Plain),
@@ -158,14 +159,10 @@ fn neighbours(page: &mut Page, detail: &expand_detail::Output) {
     }
     for neighbour in &detail.neighbours {
         let speaker = neighbour.speaker.as_deref().unwrap_or("?");
-        page.line(
-            1,
-            [
-                Span::new(Style::Name, speaker),
-                Span::new(Style::Plain, " "),
-                Span::new(Style::Id, &neighbour.id),
-            ],
-        );
+        let mut line = vec![Span::new(Style::Name, speaker)];
+        line.extend(neighbour.author.as_deref().map(shared_by));
+        line.extend([Span::new(Style::Plain, " "), Span::new(Style::Id, &neighbour.id)]);
+        page.line(1, line);
         page.text(3, Style::Plain, &neighbour.text);
     }
     if detail.dropped > 0 {
@@ -205,6 +202,7 @@ fn session(shown: &Conversation, screen: Screen, now: Millis) -> Page {
     );
     let fields = [
         ("title", shown.title.clone(), Style::Strong),
+        ("shared", shown.author.as_ref().map(|author| format!("by {author}")), Style::Name),
         ("held in", shown.client.clone(), Style::Plain),
         ("began", Some(page.at(&shown.first)), Style::Plain),
         ("ended", Some(page.at(&shown.last)), Style::Plain),
@@ -226,14 +224,11 @@ fn session(shown: &Conversation, screen: Screen, now: Millis) -> Page {
     }
     for said in &shown.said {
         let when = page.when(&said.time);
-        page.line(
-            0,
-            [
-                Span::new(Style::Id, format!("#{} ", said.number)),
-                Span::new(Style::Name, &said.speaker),
-                Span::new(Style::Faint, format!(" · {when}")),
-            ],
-        );
+        let number = Span::new(Style::Id, format!("#{} ", said.number));
+        let mut line = vec![number, Span::new(Style::Name, &said.speaker)];
+        line.extend(said.author.as_deref().map(shared_by));
+        line.push(Span::new(Style::Faint, format!(" · {when}")));
+        page.line(0, line);
         page.text(3, Style::Plain, &said.text);
     }
     if shown.said.is_empty() && shown.messages > 0 {
@@ -242,6 +237,11 @@ fn session(shown: &Conversation, screen: Screen, now: Millis) -> Page {
     }
     page.notices(&shown.notices);
     page
+}
+
+/// Returns the name of the person who shared a memory, as it stands in a heading.
+pub(super) fn shared_by(author: &str) -> Span {
+    Span::new(Style::Name, format!(" · by {author}"))
 }
 
 fn heading_of(page: &mut Page, name: &str) {
@@ -268,14 +268,10 @@ fn list(page: &mut Page, name: &str, briefs: &[Brief]) {
         let sha = brief.source_id.as_ref().filter(|_| is_commit);
         let id = sha.map_or(brief.id.as_str(), |sha| short_sha(sha));
         let when = page.when(&brief.time);
-        page.line(
-            1,
-            [
-                Span::new(Style::Plain, format!("{} ", brief.kind)),
-                Span::new(Style::Id, id),
-                Span::new(Style::Faint, format!(" · {when}  ")),
-                Span::new(Style::Plain, &brief.line),
-            ],
-        );
+        let mut line = vec![Span::new(Style::Plain, format!("{} ", brief.kind)), Span::new(Style::Id, id)];
+        line.extend(brief.author.as_deref().map(shared_by));
+        line.push(Span::new(Style::Faint, format!(" · {when}  ")));
+        line.push(Span::new(Style::Plain, &brief.line));
+        page.line(1, line);
     }
 }

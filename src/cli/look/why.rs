@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use super::show::shared_by;
 use crate::cli::print::Out;
 use crate::cli::progress::waiting;
 use crate::cli::terminal::{Page, Screen, Span, Style};
@@ -56,10 +57,11 @@ fn page(output: &Output, screen: Screen, now: Millis) -> Page {
     }
     for other in &output.others {
         page.text(2, Style::Plain, &other.text);
-        let source = [
+        let mut source = vec![
             Span::new(Style::Faint, format!("{}, {}  ", other.kind, page.when(&other.time))),
             Span::new(Style::Id, &other.open),
         ];
+        source.extend(other.author.as_deref().map(shared_by));
         page.line(2, source);
     }
     page.gap();
@@ -112,13 +114,14 @@ fn add_group(page: &mut Page, group: &Explained) {
 }
 
 fn add_reason(page: &mut Page, reason: &Reason) {
-    let Reason { part, text, speaker, time, open, superseded } = reason;
+    let Reason { part, text, speaker, author, time, open, superseded } = reason;
     page.text(2, Style::Plain, &format!("{part}: {text}"));
     let mut source = vec![Span::new(Style::Faint, "  ")];
     if let Some(speaker) = speaker {
         source.push(Span::new(Style::Name, format!("{speaker}, ")));
     }
     source.push(Span::new(Style::Faint, page.when(time)));
+    source.extend(author.as_deref().map(shared_by));
     if *part != "committed" {
         source.push(Span::new(Style::Id, format!("  {open}")));
     }

@@ -9,6 +9,7 @@ use tiro_base::humanize::counted;
 use tiro_base::memory::Millis;
 use tiro_host::caller::{Caller, WritingCaller};
 use tiro_host::engine::Engine;
+use tiro_tools::memory::authors::by;
 use tiro_tools::memory::named;
 use tiro_tools::stash::retrieve_stashed_context::{self as retrieve, Filters};
 use tiro_tools::stash::{export_stash, merge_stashed_context as merge};
@@ -172,7 +173,8 @@ fn hits(found: &retrieve::Output, marks: &Marks, screen: Screen, now: Millis) ->
         let more: String = more.into_iter().flatten().map(|text| format!("  {text}")).collect();
         let size = format!("  {} tokens", number(segment.tokens));
         let id = Span::new(Style::Strong, &segment.id);
-        page.line(0, [id, faint(format!("  {}{session}{more}  {when}{size}", segment.kind))]);
+        let by = by(segment.author.as_deref());
+        page.line(0, [id, faint(format!("  {}{by}{session}{more}  {when}{size}", segment.kind))]);
         page.marked(3, &segment.text, marks);
         for (what, ids) in [("refers to", &segment.references), ("referenced by", &segment.referenced_by)] {
             if !ids.is_empty() {
@@ -201,7 +203,8 @@ fn restored(merged: &merge::Output, screen: Screen, now: Millis) -> Page {
         let session = segment.session_id.as_deref().unwrap_or_default();
         let who = segment.speaker.as_deref().unwrap_or_default();
         let id = Span::new(Style::Strong, &segment.id);
-        page.line(0, [id, faint(format!("  {} {who} {session}{number}  {when}", segment.kind))]);
+        let by = by(segment.author.as_deref());
+        page.line(0, [id, faint(format!("  {} {who}{by} {session}{number}  {when}", segment.kind))]);
         page.marked(3, &segment.text, &Marks::of(""));
     }
     page.gap();

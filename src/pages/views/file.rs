@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::pages::layout::{View, to_memory, to_session};
+use crate::pages::layout::{View, shared_by, to_memory, to_session};
 use crate::pages::request::{Request, address};
 use crate::pages::text::plain;
 use tiro_base::error::Result;
@@ -135,13 +135,14 @@ fn explained(group: &Explained) -> Markup {
 }
 
 fn because(reason: &Reason) -> Markup {
-    let Reason { part, text, speaker, time, open, superseded } = reason;
+    let Reason { part, text, speaker, author, time, open, superseded } = reason;
     html! {
         blockquote {
             p { (plain(text)) }
             p.about {
                 span { (part) }
                 @if let Some(speaker) = speaker { span { (plain(speaker)) } }
+                (shared_by(author.as_deref()))
                 span { (to_memory(open, time)) }
                 @if let Some(by) = superseded { span.warn { "superseded by " (to_memory(by, "a later memory")) } }
             }

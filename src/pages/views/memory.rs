@@ -5,7 +5,7 @@
 
 use maud::{Markup, html};
 
-use crate::pages::layout::{View, button, line, properties, to_file, to_memory, to_session, when};
+use crate::pages::layout::{View, button, line, properties, shared_by, to_file, to_memory, to_session, when};
 use crate::pages::request::{Request, address};
 use crate::pages::text::{markdown, plain, verbatim};
 use crate::pages::views::search::certainty;
@@ -97,7 +97,10 @@ fn page(opened: &Opened, stored: Option<&str>, request: &Request) -> Markup {
                 h2 id="around" { "Said before and after" }
                 @for neighbour in &detail.neighbours {
                     article.message {
-                        p.speaker { (to_memory(&neighbour.id, neighbour.speaker.as_deref().unwrap_or("?"))) }
+                        p.speaker {
+                            (to_memory(&neighbour.id, neighbour.speaker.as_deref().unwrap_or("?")))
+                            (shared_by(neighbour.author.as_deref()))
+                        }
                         (markdown(crate::pages::text::beginning(&neighbour.text).0, &none))
                     }
                 }
@@ -122,6 +125,7 @@ fn about(opened: &Opened) -> Markup {
     properties(&[
         ("Title", text(&opened.title)),
         ("By", text(&opened.speaker)),
+        ("Shared by", text(&detail.author)),
         ("When", Some(when(&detail.time))),
         ("Session", session),
         ("Branch", text(&opened.branch)),
@@ -198,7 +202,10 @@ pub fn briefs(name: &str, all: &[Brief]) -> Markup {
                     @for brief in all {
                         li {
                             (to_memory(&brief.id, &brief.line))
-                            span.about { (plain(&brief.kind.replace('_', " "))) ", " (when(&brief.time)) }
+                            span.about {
+                                (plain(&brief.kind.replace('_', " "))) ", " (when(&brief.time)) " "
+                                (shared_by(brief.author.as_deref()))
+                            }
                         }
                     }
                 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use maud::{Markup, html};
 use serde_json::json;
 
-use crate::pages::layout::{View, to_memory, to_session, when};
+use crate::pages::layout::{View, shared_by, to_memory, to_session, when};
 use crate::pages::plot::{Plot, Series, Shape};
 use crate::pages::request::Request;
 use crate::pages::text::plain;
@@ -128,7 +128,10 @@ fn noted(notes: &[Listed]) -> Markup {
                 @for note in notes {
                     li {
                         (to_memory(&note.id, &note.line))
-                        span.about { (plain(&note.kind.replace('_', " "))) ", " (when(&note.time)) }
+                        span.about {
+                            (plain(&note.kind.replace('_', " "))) ", " (when(&note.time))
+                            (shared_by(note.author.as_deref()))
+                        }
                     }
                 }
             }

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use serde::Serialize;
 
-use crate::pages::layout::{View, to_file, to_memory, to_session, when};
+use crate::pages::layout::{View, shared_by, to_file, to_memory, to_session, when};
 use crate::pages::request::{Request, address};
 use crate::pages::text::{beginning, markdown, plain, verbatim};
 use tiro_base::error::{Result, partial};
@@ -195,6 +195,7 @@ fn one(hit: &Hit, marks: &Marks) -> Markup {
             h2 { (to_memory(&hit.id, &what(hit))) }
             p.about {
                 (when(&hit.time))
+                (shared_by(hit.author.as_deref()))
                 @if let Some(session) = &hit.session_id {
                     span { "in " (to_session(session, hit.title.as_deref())) }
                 }
@@ -220,7 +221,9 @@ fn one(hit: &Hit, marks: &Marks) -> Markup {
                 }
                 @if let Some(said) = &behind.said {
                     blockquote.said {
-                        p.speaker { (plain(said.speaker.as_deref().unwrap_or("?"))) }
+                        p.speaker {
+                            (plain(said.speaker.as_deref().unwrap_or("?"))) (shared_by(said.author.as_deref()))
+                        }
                         (markdown(beginning(&said.text).0, marks))
                     }
                 }

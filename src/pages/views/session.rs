@@ -5,7 +5,7 @@
 
 use maud::{Markup, html};
 
-use crate::pages::layout::{View, line, properties, to_memory, when};
+use crate::pages::layout::{View, line, properties, shared_by, to_memory, when};
 use crate::pages::request::{Request, address};
 use crate::pages::text::{LONGEST, markdown, plain, verbatim};
 use crate::pages::views::memory::briefs;
@@ -252,7 +252,7 @@ fn one(message: &Message, text: &str) -> Markup {
                 }
             } @else {
                 p.speaker {
-                    (plain(&message.speaker))
+                    (plain(&message.speaker)) (shared_by(message.author.as_deref()))
                     @if message.important { " " span.badge { "important" } }
                 }
                 (markdown(text, &none))

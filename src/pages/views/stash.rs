@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::pages::layout::{View, to_memory, to_session, when};
+use crate::pages::layout::{View, shared_by, to_memory, to_session, when};
 use crate::pages::request::{Request, address};
 use crate::pages::text::{beginning, markdown, plain};
 use tiro_base::error::{Result, partial};
@@ -85,6 +85,7 @@ fn content(found: &stash::Output, request: &Request) -> Markup {
                         (when(&segment.time))
                         @if let Some(session) = &segment.session_id { span { "in " (to_session(session, None)) } }
                         @if let Some(speaker) = &segment.speaker { span { (plain(speaker)) } }
+                        (shared_by(segment.author.as_deref()))
                         span { (thousands(segment.tokens.unsigned_abs())) " tokens" }
                         @if let Some(expires) = &segment.expires_at { span { "expires " (when(expires)) } }
                     }

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::pages::layout::{View, clock, to_memory, to_session};
+use crate::pages::layout::{View, clock, shared_by, to_memory, to_session};
 use crate::pages::request::{Request, address};
 use crate::pages::text::plain;
 use crate::pages::views::search::certainty;
@@ -128,6 +128,7 @@ fn commits(all: &[DayCommit]) -> Markup {
                     span.about {
                         code { (plain(short_sha(&commit.sha))) }
                         @if let Some(author) = &commit.author { " " (plain(author)) }
+                        (shared_by(commit.shared_by.as_deref()))
                         @if let Some(confidence) = commit.confidence { (certainty(confidence)) }
                     }
                 }

@@ -2,6 +2,7 @@
 
 use super::peer::{LATER, all, everything, for_peer, forgotten_at, incoming, marked_at, taken};
 use crate::fixture::{Answered, Fixture, commit, embedded, fact, message, note};
+use tiro_base::filter::Filter;
 use tiro_base::memory::{Kind, MemoryId};
 use tiro_base::scope::{AuthorId, Visibility};
 use tiro_store::decide::exchange;
@@ -196,4 +197,24 @@ pub async fn what_was_given_out_under_another_id_is_recognised(fixture: Fixture)
     assert_eq!(merged.await.answered(), [MergeOutcome::Changed]);
     assert!(fixture.living(&said).await.is_none() && fixture.living(&made).await.is_some());
     assert!(fixture.living(&decided).await.is_none(), "what is derived from it is forgotten with it");
+}
+
+/// Two machines of a person extract the same from a session that both have. The machine on which it was said sends it.
+pub async fn what_was_extracted_from_what_came_is_not_sent(fixture: Fixture) {
+    let (ana, said) = (AuthorId::new("ana"), message("ana/auth", "maple"));
+    let others = message("ben/auth", "willow");
+    let come = [incoming(said, &ana, marked_at(7)), incoming(others, &AuthorId::new("ben"), marked_at(7))];
+    let merged =
+        fixture.store.merge_changes(&fixture.scope, Some(&ana), "server", MergeRights::ALL, come.to_vec(), 5);
+    assert_eq!(merged.await.answered(), [MergeOutcome::Stored; 2]);
+    let own = fixture.put(message("talk", "larch")).await;
+    let listed = fixture.store.list(&fixture.scope, &Filter::default(), None, 9).await.answered();
+    let id = |text: &str| listed.iter().find(|memory| memory.text == text).expect("it is here").id.clone();
+    let names = [("of maple", id("maple")), ("of willow", id("willow")), ("of larch", own)];
+    for (text, source) in &names {
+        fixture.put(fact("talk", text, &[source])).await;
+    }
+    let changes = all(fixture.store.as_ref(), &fixture.scope, Some(&ana), &for_peer("server")).await;
+    let given = changes.into_iter().filter_map(|change| change.content).map(|content| content.memory.text);
+    assert_eq!(given.collect::<Vec<_>>(), ["larch", "of larch"]);
 }

@@ -31,6 +31,9 @@ pub async fn a_merged_memory_is_stored_with_all_of_it(fixture: Fixture) {
     let memory = fixture.living(&id).await.expect("it is stored");
     assert_eq!((memory.author, memory.time, memory.marked), (ana(), 77, true));
     assert_eq!((memory.importance, memory.ordinal), (Some(0.5), Some(4)));
+    let session = memory.session.expect("it has a session");
+    let rows = fixture.store.session_messages(&fixture.scope, &session, 0).await.answered();
+    assert_eq!(rows[0].author, ana());
     assert_eq!((fixture.found("maple").await, fixture.found("larch").await), (1, 1));
     assert_eq!(fixture.near(&fixture.scope, &Filter::default(), [1.0, 0.0, 0.0, 0.0], 9).await, ["larch"]);
     let state = all(fixture.store.as_ref(), &fixture.scope, None, &everything()).await[0].state;
@@ -53,6 +56,19 @@ pub async fn the_later_of_two_marks_holds(fixture: Fixture) {
     fixture.store.mark(&fixture.scope, std::slice::from_ref(&id), true, None).await.answered();
     assert_eq!(fixture.merge(vec![alone(&larch, &owner, unmarked)]).await, [MergeOutcome::Known]);
     assert!(fixture.living(&id).await.unwrap().marked);
+}
+
+/// PostgreSQL can't store U+0000. What comes back has another character in its place, and is the same memory.
+pub async fn a_character_that_a_store_cannot_store_makes_no_other_text(fixture: Fixture) {
+    let [mut sent, mut back] = [note("larch"), note("larch")];
+    (sent.draft.text, back.draft.text) = ("a\0larch".into(), "a\u{1a}larch".into());
+    let id = fixture.put(sent.clone()).await;
+    let owner = fixture.scope.reader.clone();
+    let marked = incoming(back, &owner, marked_at(LATER));
+    assert_eq!(fixture.merge(vec![marked]).await, [MergeOutcome::Changed]);
+    assert!(fixture.living(&id).await.unwrap().marked);
+    let again = incoming(sent, &owner, marked_at(LATER));
+    assert_eq!(fixture.merge(vec![again]).await, [MergeOutcome::Known]);
 }
 
 pub async fn a_merged_forgetting_forgets_what_is_derived_too(fixture: Fixture) {

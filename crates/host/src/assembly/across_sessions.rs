@@ -12,7 +12,8 @@ use std::collections::{HashMap, HashSet};
 use crate::assembly::filling::Filling;
 use crate::assembly::order::{Conversation, Lane, Weighed, conversation, is_event, lane, order, weigh};
 use crate::assembly::passages::{
-    Chosen, Part, Passage, Room, SMALL_FRAME, Shown, cost, document_line, fact_line, remembered,
+    Chosen, Part, Passage, Room, SMALL_FRAME, Shown, cost, document_line, fact_line, head, known_line,
+    remembered,
 };
 use crate::assembly::quote::{self, quote};
 use crate::assembly::repeats::Repeats;
@@ -25,7 +26,7 @@ use crate::project::OpenProject;
 use tiro_base::error::{Result, partial};
 use tiro_base::filter::Filter;
 use tiro_base::memory::{Kind, Memory, MemoryKey, Millis, Role, marked};
-use tiro_base::scope::{Scope, SessionId, Sessions};
+use tiro_base::scope::{AuthorId, Scope, SessionId, Sessions};
 use tiro_base::times::day;
 use tiro_digest::context::render;
 use tiro_digest::tuning::contexts::{
@@ -113,7 +114,7 @@ pub async fn choose(
     let Judged { verdict, sure, mut meant } = judged(project, &found, &first).await?;
     if let Some(notice) = verdict.notice().filter(|_| !partial::any(&chosen.notices)) {
         chosen.notices.insert(0, notice.to_owned());
-        chosen.live = nearest(&first, &sessions, room);
+        chosen.live = nearest(&first, &asked.scope.reader, &sessions, room);
         return Ok(chosen);
     }
     if sure > 0.0 {
@@ -140,7 +141,8 @@ pub async fn choose(
     let known: HashSet<MemoryKey> = order.iter().map(|hit| hit.place.key).collect();
     let top = order.iter().map(|hit| hit.score).fold(f64::MIN_POSITIVE, f64::max);
     let few = engine.config().options.summarization_threshold;
-    let relevant = Relevant { sessions: &sessions, listed: &listed, few, best: SHOWN_WHOLE * top };
+    let reader = &asked.scope.reader;
+    let relevant = Relevant { reader, sessions: &sessions, listed: &listed, few, best: SHOWN_WHOLE * top };
     let (cut, answers) =
         show(&places, (order, first), relevant, repeats, room, &mut filling, &mut chosen).await?;
     if !asked.filter.has_range() && !events {
@@ -152,7 +154,7 @@ pub async fn choose(
             && (hit.memory.kind == Kind::Commit || hit.memory.tokens <= LONGEST_WHOLE)
     };
     let cut = cut.into_iter().filter(|(_, hit)| is_whole(hit));
-    show_whole(cut, &sessions, &mut filling, &mut chosen);
+    show_whole(cut, reader, &sessions, &mut filling, &mut chosen);
     Ok(chosen)
 }
 
@@ -160,13 +162,15 @@ pub async fn choose(
 /// with the index of its passage.
 fn show_whole(
     cut: impl Iterator<Item = (usize, Hit)>,
+    reader: &AuthorId,
     sessions: &HashMap<Conversation, Weighed>,
     filling: &mut Filling,
     chosen: &mut Chosen,
 ) {
     let whole = Room { whole: usize::MAX, part: usize::MAX, answer: usize::MAX };
     for (place, hit) in cut {
-        if let Some(whole) = passage(&hit, sessions, whole, usize::MAX).filter(|_| !filling.is_full()) {
+        if let Some(whole) = passage(&hit, reader, sessions, whole, usize::MAX).filter(|_| !filling.is_full())
+        {
             filling.extend(chosen, place, whole);
         }
     }
@@ -242,8 +246,14 @@ fn is_of_people(memory: &Memory) -> bool {
 }
 
 /// Returns the beginnings of the nearest hits, for a context without an answer.
-fn nearest(hits: &[Hit], sessions: &HashMap<Conversation, Weighed>, room: Room) -> Vec<Passage> {
-    hits.iter().filter_map(|hit| passage(hit, sessions, room, NEAREST_TOKENS)).take(NEAREST).collect()
+fn nearest(
+    hits: &[Hit],
+    reader: &AuthorId,
+    sessions: &HashMap<Conversation, Weighed>,
+    room: Room,
+) -> Vec<Passage> {
+    let shown = |hit| passage(hit, reader, sessions, room, NEAREST_TOKENS);
+    hits.iter().filter_map(shown).take(NEAREST).collect()
 }
 
 /// Returns the hit in `read` that shows the memory of `ranked`.
@@ -259,6 +269,7 @@ fn is_same(one: &Ranked, other: &Ranked) -> bool {
 /// The conversations of a context: their weights, and the conversations that are already listed, with the times of
 /// their first messages.
 struct Relevant<'a> {
+    reader: &'a AuthorId,
     sessions: &'a HashMap<Conversation, Weighed>,
     listed: &'a HashMap<SessionId, Millis>,
     /// The minimum number of messages of a conversation that is summarised.
@@ -272,7 +283,7 @@ struct Relevant<'a> {
 async fn show(
     places: &[(&dyn ReadStore, &Scope)],
     (order, first): (Vec<Ranked>, Vec<Hit>),
-    Relevant { sessions, listed, few, best }: Relevant<'_>,
+    Relevant { reader, sessions, listed, few, best }: Relevant<'_>,
     mut repeats: Repeats,
     room: Room,
     filling: &mut Filling,
@@ -307,10 +318,10 @@ async fn show(
                 *chosen.dropped.entry(part_of(&hit.ranked).as_str()).or_default() += 1;
                 continue;
             }
-            let Some(whole) = passage(&hit, sessions, room, usize::MAX) else { continue };
+            let Some(whole) = passage(&hit, reader, sessions, room, usize::MAX) else { continue };
             let Some(text) = repeats.new_text(&hit.ranked, &hit.memory) else { continue };
             let part = whole.part;
-            let added = filling.add(chosen, whole, |left| passage(&hit, sessions, room, left));
+            let added = filling.add(chosen, whole, |left| passage(&hit, reader, sessions, room, left));
             if added {
                 repeats.show(text, chosen.live.len() - 1);
                 if hit.ranked.store == 0 && is_short_answer(&hit.memory) {
@@ -381,9 +392,10 @@ pub async fn read(places: &[(&dyn ReadStore, &Scope)], ranked: Vec<Ranked>) -> R
     Ok(hits.into_iter().map(|(_, hit)| hit).collect())
 }
 
-/// Returns the passage of a hit with at most `most` tokens of its text; `None` if nothing of it fits.
+/// Returns the passage that shows `reader` a hit with at most `most` tokens of its text; `None` if nothing of it fits.
 pub fn passage(
     hit: &Hit,
+    reader: &AuthorId,
     sessions: &HashMap<Conversation, Weighed>,
     room: Room,
     most: usize,
@@ -399,7 +411,7 @@ pub fn passage(
             let is_whole = room.is_whole(memory.role, memory.tokens);
             let piece = if is_whole { 0..memory.text.len() } else { piece };
             let most = most.min(room.most(memory.role, memory.tokens));
-            let mut passage = remembered(part, session, memory, piece, most);
+            let mut passage = remembered(part, session, (memory, reader), piece, most);
             passage.place.0 = first;
             passage.shows = shows;
             Some(passage)
@@ -408,7 +420,7 @@ pub fn passage(
             let text = quote::commit(&memory.text, piece, most.min(room.part.clamp(PASSAGE, WHOLE_MESSAGE)));
             let sha =
                 memory.source_id.as_deref().map_or(memory.id.as_str(), |sha| sha.get(..10).unwrap_or(sha));
-            let line = marked(render::fact(memory.kind.as_str(), sha, &text), memory.is_damaged);
+            let line = known_line(memory, reader, sha, &text);
             // A commit that was made later comes first.
             let place = (Millis::MIN + 1, String::new(), -memory.time);
             let head = format!("[committed {}]\n", day(memory.time));
@@ -417,14 +429,14 @@ pub fn passage(
         (Part::Summaries, Some(session)) => {
             let text = quote(&memory.text, 0..memory.text.len(), most.min(ACROSS_TOKENS));
             let line = render::session_summary(&marked(text.clone(), memory.is_damaged));
-            let head = render::head(session.as_str(), &day(first));
+            let head = head(session, &memory.author, reader, &day(first));
             let place = (first, session.as_str().to_owned(), -1);
             (!text.is_empty()).then(|| Passage { part, head, place, cost: cost(&line), line, shows: None })
         }
         _ => {
             let line = match memory.kind {
-                Kind::Document => document_line(memory, piece, most.min(PASSAGE)),
-                _ => fact_line(memory, most.min(PASSAGE)),
+                Kind::Document => document_line(memory, reader, piece, most.min(PASSAGE)),
+                _ => fact_line(memory, reader, most.min(PASSAGE)),
             };
             // A memory that was stored later comes first.
             let place = (Millis::MIN, String::new(), -memory.time);

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::assembly::passages::{
-    Chosen, FRAME, Part, Passage, SMALL_FRAME, Shown, cost, fact_line, line, longest, remembered,
+    Chosen, FRAME, Part, Passage, SMALL_FRAME, Shown, by, cost, fact_line, head, line, longest, remembered,
 };
 use crate::assembly::{ContextRequest, IncludeLevel};
 use crate::engine::Engine;
@@ -18,7 +18,7 @@ use crate::summaries::segments;
 use tiro_base::budget::Budget;
 use tiro_base::error::Result;
 use tiro_base::memory::{Memory, MemoryId, MemoryKey, Provenance, Role, marked};
-use tiro_base::scope::SessionId;
+use tiro_base::scope::{AuthorId, SessionId};
 use tiro_base::times::day;
 use tiro_digest::context::assemble::{self, Offered, Shares};
 use tiro_digest::context::facts::Voice;
@@ -82,6 +82,8 @@ pub struct Choice<'a> {
     uncovered: Vec<(i64, MemoryKey, MemoryId)>,
     /// Facts that are not stored yet.
     new_facts: NewFacts,
+    /// The authors of the conversation, if it has others than the reader.
+    by: Option<String>,
 }
 
 impl<'a> Choice<'a> {
@@ -114,7 +116,18 @@ impl<'a> Choice<'a> {
             held_messages: BTreeSet::new(),
             uncovered: Vec::new(),
             new_facts: NewFacts::default(),
+            by: None,
         }
+    }
+
+    /// Returns who reads the context.
+    pub(super) fn reader(&self) -> &'a AuthorId {
+        &self.asked.scope.reader
+    }
+
+    /// Sets the authors of the conversation, which its summaries name.
+    pub fn said_by(&mut self, names: Option<String>) {
+        self.by = names;
     }
 
     /// Adds facts that are not stored yet.
@@ -244,8 +257,10 @@ impl<'a> Choice<'a> {
                 && memory.ordinal.is_some_and(|ordinal| ordinal < self.begins)
                 && is_within(&memory)
             {
-                let line =
-                    remembered(Part::Facts, self.session, &memory, 0..memory.text.len(), self.most).line;
+                let reader = self.reader();
+                let (shown, piece) = ((&memory, reader), 0..memory.text.len());
+                let line = remembered(Part::Facts, self.session, shown, piece, self.most).line;
+                let line = by(line, &memory.author, reader);
                 known.push((memory.ordinal, known_as(self.session, &memory, line)));
             }
         }
@@ -258,7 +273,7 @@ impl<'a> Choice<'a> {
                 && !self.held.contains(&fact.key)
                 && !(is_whole && fact.provenance == Provenance::Derived)
             {
-                known.push((None, self::fact(self.session, &fact, self.most)));
+                known.push((None, self::fact(self.session, (&fact, self.reader()), self.most)));
             }
         }
         known
@@ -276,7 +291,11 @@ impl<'a> Choice<'a> {
         };
         let passage = |summary: &&Summary| {
             let line = render::summary(summary.first, summary.last, &summary.text);
-            let head = render::head(self.session.as_str(), "summary");
+            let name = match &self.by {
+                Some(names) => format!("{}, by {names}", self.session),
+                None => self.session.to_string(),
+            };
+            let head = render::head(&name, "summary");
             let place = (0, String::new(), summary.first);
             Passage { part: Part::Summaries, head, place, cost: cost(&line), line, shows: None }
         };
@@ -350,7 +369,7 @@ impl<'a> Choice<'a> {
         Ok(read
             .into_iter()
             .map(|(row, text)| {
-                let passage = said(self.session, &row, &text, self.most);
+                let passage = said((self.session, self.reader()), &row, &text, self.most);
                 (row, passage)
             })
             .collect())
@@ -379,20 +398,20 @@ fn limits(asked: &ContextRequest, summary_ratio: f64) -> (usize, usize, usize) {
 }
 
 /// Returns the passage of a recent message.
-fn said(session: &SessionId, row: &MessageRow, text: &str, most: usize) -> Passage {
+fn said((session, reader): (&SessionId, &AuthorId), row: &MessageRow, text: &str, most: usize) -> Passage {
     let whole = usize::try_from(row.tokens).unwrap_or(0);
     let name = row.speaker.as_deref().or(row.role.map(Role::as_str)).unwrap_or("?");
     let line = marked(line(row.ordinal, name, text, 0..text.len(), whole, most), row.is_damaged);
     let place = (0, session.as_str().to_owned(), row.ordinal);
-    let head = render::head(session.as_str(), &day(row.time));
+    let head = head(session, &row.author, reader, &day(row.time));
     let voice = Voice::of(row.role, row.speaker.as_deref());
     let shows = Some(Shown { key: row.key, time: row.time, voice, bytes: text.trim().len(), subject: None });
     Passage { part: Part::Recent, head, place, cost: cost(&line), line, shows }
 }
 
 /// Returns the passage of a stored or derived fact.
-pub(super) fn fact(session: &SessionId, memory: &Memory, most: usize) -> Passage {
-    known_as(session, memory, fact_line(memory, most))
+pub(super) fn fact(session: &SessionId, (memory, reader): (&Memory, &AuthorId), most: usize) -> Passage {
+    known_as(session, memory, fact_line(memory, reader, most))
 }
 
 fn known_as(session: &SessionId, memory: &Memory, line: String) -> Passage {

@@ -5,8 +5,9 @@ use std::ops::Range;
 
 use crate::assembly::quote;
 use tiro_base::budget::Budget;
+use tiro_base::envelope;
 use tiro_base::memory::{Group, Memory, MemoryKey, Millis, Role, marked};
-use tiro_base::scope::SessionId;
+use tiro_base::scope::{AuthorId, SessionId};
 use tiro_base::times::day;
 use tiro_digest::context::assemble::{Heads, Line};
 use tiro_digest::context::facts::Voice;
@@ -109,10 +110,34 @@ impl Chosen {
 }
 
 /// Returns the line of a document, with at most `most` tokens of the bytes `piece` of its text.
-pub fn document_line(memory: &Memory, piece: Range<usize>, most: usize) -> String {
+pub fn document_line(memory: &Memory, reader: &AuthorId, piece: Range<usize>, most: usize) -> String {
     let text = quote::quote(&memory.text, piece, most);
     let source = format!("{} {}", memory.path.as_deref().unwrap_or_default(), memory.id);
-    marked(render::fact(memory.kind.as_str(), source.trim_start(), &text), memory.is_damaged)
+    known_line(memory, reader, source.trim_start(), &text)
+}
+
+/// Returns the line of a memory that is no message, with its kind, its source, its author if that is not `reader`, and
+/// `text`.
+pub fn known_line(memory: &Memory, reader: &AuthorId, source: &str, text: &str) -> String {
+    let line = by(render::fact(memory.kind.as_str(), source, text), &memory.author, reader);
+    marked(line, memory.is_damaged)
+}
+
+/// Returns the line with the author of what it shows, unless that is `reader`.
+pub fn by(line: String, author: &AuthorId, reader: &AuthorId) -> String {
+    match author.other_than(reader) {
+        Some(author) => with_mark(&line, &format!("by {}", envelope::name(&author))),
+        None => line,
+    }
+}
+
+/// Returns the heading of what `author` has in a session. It names the author unless that is `reader`. `day` is a day,
+/// or another word that ends the heading.
+pub fn head(session: &SessionId, author: &AuthorId, reader: &AuthorId, day: &str) -> String {
+    match author.other_than(reader) {
+        Some(author) => render::head(&format!("{session}, by {author}"), day),
+        None => render::head(session.as_str(), day),
+    }
 }
 
 /// The approximate number of tokens of an answer with two envelopes, not counting the answer's lines. This includes the
@@ -216,12 +241,12 @@ pub fn longest(budget: usize) -> usize {
     (budget / 8).max(200)
 }
 
-/// Returns a passage that shows the message `memory`. A message with at most `most` tokens is shown whole. Otherwise
+/// Returns a passage that shows `reader` the message `memory`. A message with at most `most` tokens is shown whole. Otherwise
 /// the whole sentences within the bytes `piece` are shown, up to `most` tokens.
 pub fn remembered(
     part: Part,
     session: &SessionId,
-    memory: &Memory,
+    (memory, reader): (&Memory, &AuthorId),
     piece: Range<usize>,
     most: usize,
 ) -> Passage {
@@ -230,7 +255,7 @@ pub fn remembered(
     let ordinal = memory.ordinal.unwrap_or(0);
     let line = marked(line(ordinal, name, &memory.text, piece, whole, most), memory.is_damaged);
     let place = (0, session.as_str().to_owned(), ordinal);
-    let head = render::head(session.as_str(), &day(memory.time));
+    let head = head(session, &memory.author, reader, &day(memory.time));
     Passage { part, head, place, cost: cost(&line), line, shows: Some(Shown::of(memory)) }
 }
 
@@ -245,11 +270,11 @@ pub fn line(ordinal: i64, name: &str, text: &str, piece: Range<usize>, whole: us
 
 /// Returns the line of a fact or another note. If the text has more than `most` tokens, the line contains only the
 /// first whole sentences.
-pub fn fact_line(memory: &Memory, most: usize) -> String {
+pub fn fact_line(memory: &Memory, reader: &AuthorId, most: usize) -> String {
     let is_long = usize::try_from(memory.tokens).is_ok_and(|tokens| tokens > most);
     let text =
         if is_long { quote::quote(&memory.text, 0..memory.text.len(), most) } else { memory.text.clone() };
-    marked(render::fact(memory.kind.as_str(), memory.id.as_str(), &text), memory.is_damaged)
+    known_line(memory, reader, memory.id.as_str(), &text)
 }
 
 #[cfg(test)]

@@ -105,14 +105,14 @@ impl Choice<'_> {
     /// its passage shows only `piece`, a range of its bytes.
     fn answer(&self, memory: &Memory, piece: Range<usize>) -> Passage {
         if memory.ordinal.is_none() {
-            return fact(self.session, memory, self.most);
+            return fact(self.session, (memory, self.reader()), self.most);
         }
         let room = self.room();
         match room.is_whole(memory.role, memory.tokens) {
             true => self.passage(memory),
             false => {
                 let most = room.most(memory.role, memory.tokens);
-                remembered(Part::Relevant, self.session, memory, piece, most)
+                remembered(Part::Relevant, self.session, (memory, self.reader()), piece, most)
             }
         }
     }
@@ -163,6 +163,6 @@ impl Choice<'_> {
         } else {
             PASSAGE
         };
-        remembered(Part::Relevant, self.session, memory, 0..memory.text.len(), most)
+        remembered(Part::Relevant, self.session, (memory, self.reader()), 0..memory.text.len(), most)
     }
 }

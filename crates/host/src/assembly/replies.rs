@@ -9,6 +9,7 @@ use crate::assembly::passages::{Chosen, Part, Room, Shown, remembered};
 use crate::project::OpenProject;
 use tiro_base::error::Result;
 use tiro_base::memory::{Kind, Memory, MemoryKey, Role};
+use tiro_base::scope::AuthorId;
 use tiro_digest::tuning::contexts::REPLY;
 
 /// A message with fewer words than this is shown with the message before it. Arbitrary: "Yes, the second one."
@@ -41,7 +42,7 @@ pub async fn add_questions(
     questions.retain(|memory| !known.contains(&memory.key) && !chosen.shows(memory.key));
     questions.retain(|memory| answers.iter().any(|answer| is_right_before(memory, answer)));
     for memory in &questions {
-        add(memory, room.most(memory.role, memory.tokens), filling, chosen);
+        add((memory, &asked.scope.reader), room.most(memory.role, memory.tokens), filling, chosen);
     }
     Ok(())
 }
@@ -65,19 +66,19 @@ pub async fn add_last_replies(
             continue;
         }
         for memory in store.memories(scope, vec![last.key]).await? {
-            add(&memory, REPLY, filling, chosen);
+            add((&memory, &asked.scope.reader), REPLY, filling, chosen);
         }
     }
     Ok(())
 }
 
 /// Adds a message with at most `most` tokens of its text, or fewer if there is less room.
-fn add(memory: &Memory, most: usize, filling: &mut Filling, chosen: &mut Chosen) {
+fn add((memory, reader): (&Memory, &AuthorId), most: usize, filling: &mut Filling, chosen: &mut Chosen) {
     let Some(session) = &memory.session else { return };
     let first = chosen.live.iter().find(|passage| passage.place.1 == session.as_str());
     let first = first.map_or(memory.time, |passage| passage.place.0);
     let at_most = |most: usize| {
-        let mut passage = remembered(Part::Relevant, session, memory, 0..memory.text.len(), most);
+        let mut passage = remembered(Part::Relevant, session, (memory, reader), 0..memory.text.len(), most);
         passage.place.0 = first;
         passage.shows = Some(Shown::of(memory));
         passage

@@ -98,6 +98,7 @@ pub async fn choose(
     let mut choice = Choice::new(engine, &known, asked, begins);
     choice.hold_out(stashed.iter().filter(|place| place.is_held_out));
     choice.learn(facts);
+    choice.said_by(known.others(&asked.scope.reader).await?);
     choice.chosen.pending = pending + leaves.waiting + waiting;
     choice.stable(&closed, &leaves.made, (important, stored)).await?;
     choice.open(open_from).await?;

@@ -131,6 +131,26 @@ impl Progress {
     }
 }
 
+/// Returns the projects that have a connection, in the order of their ids.
+///
+/// Errors with [`Kind::Store`] if the folder can't be read.
+pub fn projects(data_dir: &Path) -> Result<Vec<ProjectId>> {
+    let folder = data_dir.join(FOLDER);
+    let cannot = || format!("cannot read `{}`", quoted(folder.display()));
+    let entries = match std::fs::read_dir(&folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error).context(Kind::Store, cannot),
+    };
+    let mut projects = Vec::new();
+    for entry in entries {
+        let name = entry.context(Kind::Store, cannot)?.file_name();
+        projects.extend(name.to_str().and_then(|name| name.strip_suffix(".json")).and_then(ProjectId::parse));
+    }
+    projects.sort();
+    Ok(projects)
+}
+
 /// The files of a project's connection.
 #[derive(Clone, Debug)]
 pub struct Place {

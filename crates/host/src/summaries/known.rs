@@ -10,7 +10,7 @@ use crate::project::OpenProject;
 use crate::summaries::messages;
 use tiro_base::error::Result;
 use tiro_base::memory::{Level, MemoryKey};
-use tiro_base::scope::SessionId;
+use tiro_base::scope::{AuthorId, SessionId};
 use tiro_store::{ContextParts, ContextQuery, MessageRow, SegmentRow, SummaryRow};
 
 /// The known data of a session.
@@ -87,6 +87,16 @@ impl<'p> Known<'p> {
                 Ok(parts.messages[begins..].to_vec())
             }
             _ => self.project.store.session_messages(&self.project.scope, self.session, from).await,
+        }
+    }
+
+    /// Returns the names of the conversation's authors, if it has others than `reader`. Only if one of them said
+    /// something lately, all messages are read.
+    pub async fn others(&self, reader: &AuthorId) -> Result<Option<String>> {
+        let is_other = |row: &MessageRow| row.author != *reader;
+        match self.parts.as_ref().is_some_and(|parts| parts.messages.iter().any(is_other)) {
+            true => Ok(messages::others(&self.messages(0).await?, reader)),
+            false => Ok(None),
         }
     }
 

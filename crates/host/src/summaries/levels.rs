@@ -17,7 +17,7 @@ use crate::summaries::wanted::Wanted;
 use crate::summaries::{keep, messages, segments};
 use tiro_base::error::{Error, Result, quoted};
 use tiro_base::memory::{Kind, Level, Memory, MemoryId, MemoryKey, Provenance, Role, marked};
-use tiro_base::scope::{Scope, SessionId, Visibility};
+use tiro_base::scope::{AuthorId, Scope, SessionId, Visibility};
 use tiro_capture::import;
 use tiro_digest::summarize::{self, Source};
 use tiro_intake::session_id;
@@ -294,7 +294,7 @@ fn nothing_of(focus: &str) -> Error {
 }
 
 /// Returns a memory that shows a range at `depth`. Its first line states the depth and the range, and `text` follows.
-/// The memory is made for the reader of the scope.
+/// The memory is made for the reader of the scope. Its author is that of the messages, or the names of several.
 fn shown(
     id: MemoryId,
     scope: &Scope,
@@ -310,7 +310,7 @@ fn shown(
         key: MemoryKey::NOT_STORED,
         kind: Kind::Summary,
         provenance: Provenance::lowest(rows.iter().map(|row| row.provenance)),
-        author: scope.reader.clone(),
+        author: messages::others(rows, &scope.reader).map_or(scope.reader.clone(), AuthorId::new),
         visibility: Visibility::Private,
         tokens: messages::count(&text) as i64,
         text,

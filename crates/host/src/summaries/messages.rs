@@ -1,13 +1,13 @@
 //! Prepares the messages of a session as the input of summaries: reads them with their texts, turns them into sources,
 //! and counts their tokens.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::project::OpenProject;
 use tiro_base::error::{Error, Kind, Result, quoted};
 use tiro_base::humanize::some;
 use tiro_base::memory::{DAMAGED, MemoryKey, Millis, Role};
-use tiro_base::scope::SessionId;
+use tiro_base::scope::{AuthorId, SessionId};
 use tiro_digest::summarize::{Corrected, Source};
 use tiro_store::MessageRow;
 use tiro_text::tokens;
@@ -51,6 +51,16 @@ pub async fn texts(project: &OpenProject, rows: &[MessageRow]) -> Result<Vec<(Me
         Some((MessageRow { is_damaged, ..row.clone() }, text))
     };
     Ok(rows.iter().filter_map(with_text).collect())
+}
+
+/// Returns the names of the authors of messages, in order, if there are others than `reader`.
+pub fn others(rows: &[MessageRow], reader: &AuthorId) -> Option<String> {
+    if rows.iter().all(|row| row.author == *reader) {
+        return None;
+    }
+    let names: BTreeSet<&str> = rows.iter().map(|row| row.author.as_str()).collect();
+    let shown = names.into_iter().map(|name| AuthorId::new(name).shown().into_owned());
+    Some(shown.collect::<Vec<_>>().join(", "))
 }
 
 /// Returns `summary`, which summarises the messages `texts`. If some messages are damaged, a last line says that they

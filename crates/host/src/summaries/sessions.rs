@@ -283,6 +283,7 @@ fn in_short(texts: &[(MessageRow, String)], given: Option<&str>) -> (String, Str
 mod tests {
     use super::*;
     use tiro_base::memory::{MemoryId, MemoryKey};
+    use tiro_base::scope::AuthorId;
 
     const HOUR: Millis = 3_600_000;
 
@@ -291,6 +292,7 @@ mod tests {
             key: MemoryKey::from_store(ordinal),
             id: MemoryId::derive(MemoryKind::Message, None, &ordinal.to_string()),
             ordinal,
+            author: AuthorId::new("ada"),
             role: Some(Role::User),
             speaker: None,
             time: last,

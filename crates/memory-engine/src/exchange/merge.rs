@@ -120,7 +120,8 @@ impl State {
             if let Some((key, memory)) = here {
                 let is_same = incoming.content.as_ref().is_none_or(|content| {
                     let text = &content.memory.draft.text;
-                    !memory.is_living() || memory.text == *text || tiro_redact::alike(&memory.text, text)
+                    let (own, other) = (exchange::comparable(&memory.text), exchange::comparable(text));
+                    !memory.is_living() || own == other || tiro_redact::alike(&own, &other)
                 });
                 let (state, by) = (memory.exchanged_state(), &memory.exchanged.by);
                 let state = KnownState { state, is_here: true, is_same, is_of_peer: is_of_peer(by) };

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use super::MemoryStore;
 use super::state::{Absent, State, Stored};
 use tiro_base::error::Result;
-use tiro_base::memory::{CommitRecord, Kind, MemoryId, MemoryKey, Millis};
+use tiro_base::memory::{CommitRecord, Kind, MemoryId, MemoryKey, Millis, Provenance};
 use tiro_base::scope::{AuthorId, Scope, Visibility};
 use tiro_store::decide::exchange;
 use tiro_store::tuning::PAGE_OF_CHANGES;
@@ -74,6 +74,7 @@ impl Giving<'_> {
             is_wanted(memory.kind, memory.is_private, own.changed, &own.by)
                 && exchange::is_exchanged(memory.kind, memory.provenance)
                 && !is_given_text
+                && !(self.name.is_some() && self.is_second_hand(memory))
         });
         let absent = self.state.absent.iter().filter(|((owner, is_private, _), absent)| {
             *owner == self.scope.tenant && is_wanted(absent.kind, *is_private, absent.changed, &absent.by)
@@ -100,6 +101,18 @@ impl Giving<'_> {
             page.next = self.state.last;
         }
         page
+    }
+
+    /// Returns whether the memory was extracted here from what another said, or the reader said elsewhere.
+    fn is_second_hand(&self, memory: &Stored) -> bool {
+        let came = |other: &Stored| {
+            other.author != self.scope.reader || other.exchanged.id.as_ref() == Some(&other.id)
+        };
+        let source = |id: &MemoryId| self.state.key_in(&self.scope.tenant, id, memory.is_private);
+        let sources = memory.references.iter().filter_map(source);
+        memory.provenance == Provenance::Derived
+            && !came(memory)
+            && sources.filter_map(|key| self.state.memories.get(&key)).any(came)
     }
 
     fn present(&self, key: MemoryKey, memory: &Stored) -> Change {

@@ -93,6 +93,13 @@ impl Giving<'_> {
                           WHERE s.owner = x.owner AND s.memory = x.memory AND s.is_given)
                       AND (x.kind NOT IN ('conversation', 'summary') OR EXISTS (SELECT FROM memories m
                           WHERE m.owner = x.owner AND m.seq = x.memory AND m.provenance <> 'derived'))
+                      AND NOT EXISTS (SELECT FROM memories m
+                          JOIN memory_references f ON f.owner = m.owner AND f.memory = m.seq
+                          JOIN memories r ON r.owner = m.owner AND r.id = f.target
+                          JOIN exchange y ON y.owner = r.owner AND y.memory = r.seq
+                          WHERE m.owner = x.owner AND m.seq = x.memory AND m.provenance = 'derived' AND m.author = $6
+                              AND x.exchange_id IS DISTINCT FROM m.id
+                              AND (r.author <> $6 OR y.exchange_id = r.id))
                       AND {})
                  UNION ALL (SELECT a.changed, a.owner, NULL, a.id FROM absent a WHERE {})) r
              ORDER BY r.changed LIMIT $3",
@@ -100,7 +107,10 @@ impl Giving<'_> {
             which("a")
         );
         let peer = self.wanted.peer.as_deref();
-        let rows = self.tx.rows(&sql, &[&self.owners, &after, &number(limit), &kinds, &peer]).await?;
+        // To a server, only what was extracted from the reader's own words on this machine is sent.
+        let reader = self.name.map(|_| self.scope.reader.as_str());
+        let rows =
+            self.tx.rows(&sql, &[&self.owners, &after, &number(limit), &kinds, &peer, &reader]).await?;
         let numbered = |row: &tokio_postgres::Row| {
             Ok(Numbered {
                 number: row.try_get(0)?,

@@ -17,7 +17,7 @@ use crate::read::find::{find_session, named};
 use crate::transactions::{Transaction, read, write};
 use tiro_base::error;
 use tiro_base::memory::{Kind, MemoryKey, Provenance, Role};
-use tiro_base::scope::{Scope, SessionId, Sessions};
+use tiro_base::scope::{AuthorId, Scope, SessionId, Sessions};
 use tiro_store::{GrownSession, MessageRow, SourceState, Version};
 
 impl PostgresStore {
@@ -128,7 +128,7 @@ pub(crate) async fn messages(
     session: SessionRef,
     from_ordinal: i64,
 ) -> Result<Vec<MessageRow>> {
-    let sql = "SELECT seq, id, ordinal, role, speaker, time, tokens, marked, importance, kind, provenance
+    let sql = "SELECT seq, id, ordinal, role, speaker, time, tokens, marked, importance, kind, provenance, author
                FROM memories
                WHERE owner = $1 AND session = $2 AND ordinal >= $3 AND tombstoned_at IS NULL ORDER BY ordinal";
     let rows = tx.rows(sql, &[&session.owner, &session.seq, &from_ordinal]).await?;
@@ -183,6 +183,7 @@ fn message_row(row: &Row) -> Result<MessageRow> {
         importance: row.try_get(8)?,
         kind: columns::word(row, 9, Kind::parse)?,
         provenance: columns::word(row, 10, Provenance::parse)?,
+        author: AuthorId::new(row.try_get::<_, String>(11)?),
         is_damaged: false,
     })
 }

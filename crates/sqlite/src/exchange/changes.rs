@@ -82,13 +82,24 @@ impl Giving<'_> {
                  AND (?3 IS NULL OR {table}.changed_by IS NOT ?3)"
             )
         };
+        // To a server, only what was extracted from the reader's own words on this machine is sent.
+        let is_second_hand = match self.name {
+            None => "false",
+            Some(_) => {
+                "EXISTS (SELECT 1 FROM memories m JOIN memory_references f ON f.memory = m.seq
+                     JOIN memories r ON r.owner = m.owner AND r.id = f.target JOIN exchange x ON x.memory = r.seq
+                     WHERE m.seq = e.memory AND m.provenance = 'derived' AND m.author IS NULL
+                         AND e.exchange_id IS NOT m.id AND (r.author IS NOT NULL OR x.exchange_id = r.id))"
+            }
+        };
         let parts = (4..).take(self.owners.len()).flat_map(|owner| {
             [
                 format!(
                     "SELECT e.changed AS changed, e.memory, e.owner, NULL FROM exchange e
                      WHERE {} AND NOT EXISTS (SELECT 1 FROM stashed s WHERE s.memory = e.memory AND s.is_given)
                          AND (e.kind NOT IN ('conversation', 'summary') OR EXISTS (
-                             SELECT 1 FROM memories m WHERE m.seq = e.memory AND m.provenance <> 'derived'))",
+                             SELECT 1 FROM memories m WHERE m.seq = e.memory AND m.provenance <> 'derived'))
+                         AND NOT {is_second_hand}",
                     which("e", owner)
                 ),
                 format!("SELECT a.changed AS changed, NULL, a.owner, a.id FROM absent a WHERE {}", which("a", owner)),

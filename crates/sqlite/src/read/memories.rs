@@ -15,7 +15,8 @@ use crate::read::conditions::Conditions;
 use crate::read::parts;
 use tiro_base::error;
 use tiro_base::memory::{Kind, Memory, MemoryId, MemoryKey, Provenance, Role};
-use tiro_base::scope::{AuthorId, Scope, SessionId, Visibility};
+use tiro_base::scope::{Scope, SessionId, Visibility};
+use tiro_store::decide::exchange;
 use tiro_store::{Before, ChunkKey, ChunkRange, Neighbour, ShownMemory};
 
 impl SqliteStore {
@@ -359,7 +360,7 @@ pub(crate) fn memory(row: &Row<'_>) -> rusqlite::Result<Memory> {
         key: memory_key(row, 1)?,
         kind: word(row, 2, Kind::parse)?,
         provenance: word(row, 3, Provenance::parse)?,
-        author: author(row)?,
+        author: parts::author(row, (21, 25))?,
         visibility: match row.get(26)? {
             0 => Visibility::Private,
             _ => Visibility::Project,
@@ -384,21 +385,13 @@ pub(crate) fn memory(row: &Row<'_>) -> rusqlite::Result<Memory> {
     })
 }
 
-/// Reads the author of a memory. The author is the tenant if the column is empty.
-fn author(row: &Row<'_>) -> rusqlite::Result<AuthorId> {
-    let named: Option<String> = row.get(25)?;
-    named.map_or_else(
-        || Ok(AuthorId::new(parts::names(&row.get::<_, String>(21)?).0)),
-        |name| Ok(AuthorId::new(name)),
-    )
-}
-
-/// Returns whether `text` equals the text that is stored under `id`, ignoring the digits of redaction marks.
+/// Returns whether `text` equals the text that is stored under `id`, ignoring the digits of redaction marks, and what
+/// stores in its place that can't store U+0000.
 pub(crate) fn is_alike(connection: &Connection, owner: &str, id: &MemoryId, text: &str) -> Result<bool> {
     let stored: String = connection
         .prepare_cached("SELECT text FROM memories WHERE owner = ?1 AND id = ?2")?
         .query_row((owner, id.as_str()), |row| row.get(0))?;
-    Ok(tiro_redact::alike(&stored, text))
+    Ok(tiro_redact::alike(&exchange::comparable(&stored), &exchange::comparable(text)))
 }
 
 fn place(row: &Row<'_>) -> rusqlite::Result<Neighbour> {

@@ -20,7 +20,7 @@
 
 use std::collections::HashSet;
 
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::error::Result;
 use tiro_base::memory::{Draft, Kind};
@@ -123,6 +123,15 @@ pub(crate) fn of_one_tenant(one: &str, other: &str) -> String {
 /// Returns the scope of the part called `owner`.
 fn within(scope: &Scope, owner: impl Into<String>) -> Scope {
     Scope { tenant: TenantId::new(owner), ..scope.clone() }
+}
+
+/// Reads the author of a memory from the columns with its part and its author. The author is the tenant if there is
+/// none in the second column.
+pub(crate) fn author(row: &Row<'_>, (owner, author): (usize, usize)) -> rusqlite::Result<AuthorId> {
+    row.get::<_, Option<String>>(author)?.map_or_else(
+        || Ok(AuthorId::new(names(&row.get::<_, String>(owner)?).0)),
+        |name| Ok(AuthorId::new(name)),
+    )
 }
 
 /// Returns whether the store has private rows of any author.

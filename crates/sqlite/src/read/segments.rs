@@ -172,7 +172,7 @@ fn version(connection: &Connection, scope: &Scope) -> Result<Version> {
 /// Returns the living messages of the session from `from_ordinal` on, in order.
 pub(super) fn messages(connection: &Connection, session: i64, from_ordinal: i64) -> Result<Vec<MessageRow>> {
     let mut statement = connection.prepare_cached(
-        "SELECT seq, id, ordinal, role, speaker, time, tokens, marked, importance, kind, provenance
+        "SELECT seq, id, ordinal, role, speaker, time, tokens, marked, importance, kind, provenance, owner, author
          FROM memories
          WHERE session = ?1 AND ordinal >= ?2 AND tombstoned_at IS NULL ORDER BY ordinal",
     )?;
@@ -334,6 +334,7 @@ fn message_row(row: &Row<'_>) -> rusqlite::Result<MessageRow> {
         key: memory_key(row, 0)?,
         id: columns::id(row, 1)?,
         ordinal: row.get(2)?,
+        author: parts::author(row, (11, 12))?,
         role: row.get_ref(3)?.as_str_or_null()?.and_then(Role::parse),
         speaker: row.get(4)?,
         time: row.get(5)?,

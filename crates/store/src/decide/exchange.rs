@@ -6,6 +6,7 @@
 //! states of two stores become equal in whatever order, and however often, changes arrive. The text of a memory never
 //! changes, so there is nothing to decide about it.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 pub use crate::exchange::stamp::Stamp;
@@ -138,6 +139,12 @@ pub struct Verdict {
     pub is_stored: bool,
     /// Whether the state is the one that came, so that the peer doesn't get it back.
     pub is_of_peer: bool,
+}
+
+/// Returns the form of a text in which the texts of two stores are compared. A store that can't store U+0000 has U+001A in
+/// its place, and gives that out.
+pub fn comparable(text: &str) -> Cow<'_, str> {
+    if text.contains('\0') { Cow::Owned(text.replace('\0', "\u{1a}")) } else { Cow::Borrowed(text) }
 }
 
 /// Decides what a store does with an incoming change. `known` is what the store knows of the memory, and `is_own`

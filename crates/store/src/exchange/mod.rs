@@ -29,7 +29,8 @@ pub trait ReadChanges: Send + Sync {
     /// If `name` is `Some`, the peer is a server that knows the scope's reader by this name. Then the author of the
     /// reader's memories is `name`, their ids are those of [`exchange_id`], and their sessions those of
     /// [`sent_session`]. Memories of other authors travel under the name that the peer uses ([`sent_author`]), without
-    /// their content, because only an author may send it. If `name` is `None`, this store is the server: ids, sessions
+    /// their content, because only an author may send it. What the reader's machine extracted from messages that came
+    /// from a peer is left out: the machine on which they were said extracts it, too. If `name` is `None`, this store is the server: ids, sessions
     /// and authors travel as they are.
     ///
     /// [`exchange_id`]: crate::decide::exchange::exchange_id

@@ -2,7 +2,7 @@
 
 use crate::{StashedPlace, SummaryRow, Version};
 use tiro_base::memory::{Kind, Memory, MemoryId, MemoryKey, Millis, Provenance, Role};
-use tiro_base::scope::{SessionId, Visibility};
+use tiro_base::scope::{AuthorId, SessionId, Visibility};
 
 /// A session, with counts of its memories.
 #[derive(Clone, Debug, PartialEq)]
@@ -81,6 +81,8 @@ pub struct MessageRow {
     pub id: MemoryId,
     /// The ordinal of the message in the session, from 0.
     pub ordinal: i64,
+    /// Its author.
+    pub author: AuthorId,
     /// The role of the speaker.
     pub role: Option<Role>,
     /// The speaker's name.

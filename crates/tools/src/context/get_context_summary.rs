@@ -16,6 +16,7 @@ use crate::common;
 use crate::common::tool::Answer;
 use crate::context::retrieve_context::TimeRange;
 use crate::context::summarize_conversation::Detail;
+use crate::memory::authors::by;
 use crate::memory::search_project_memory::missing_sessions;
 use tiro_base::envelope;
 use tiro_base::error::{Error, Kind as ErrorKind, Result, partial};
@@ -117,6 +118,9 @@ pub struct Output {
 pub struct SessionSummary {
     /// The session's name.
     pub session_id: String,
+    /// Its authors, if it has others than the caller.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub author: Option<String>,
     /// How related it is to the question: its weight, divided by the weight of the best conversation.
     pub relevance: f64,
     /// The numbers of the first and the last message that were summarised.
@@ -266,6 +270,7 @@ async fn summarise(
             rows.iter().map(|row| row.tokens.unsigned_abs() as usize).sum(),
         );
         let (first, last) = (rows[0].ordinal, rows[rows.len() - 1].ordinal);
+        let author = messages::others(&rows, caller.author());
         // The state of a conversation is shown by its last messages.
         let end = match query.is_empty() {
             true => end(project, &rows, most * LAST.0 / LAST.1).await?,
@@ -295,6 +300,7 @@ async fn summarise(
         let open = format!("{name}#{place}");
         let one = SessionSummary {
             session_id: name,
+            author,
             relevance: round(*weight),
             range: (first, last),
             summary: text,
@@ -351,9 +357,10 @@ fn round(weight: f64) -> f64 {
 }
 
 fn line(summary: &SessionSummary) -> String {
-    let SessionSummary { session_id, range: (first, last), summary, open, open_level, .. } = summary;
-    let (name, open) = (envelope::name(session_id), envelope::name(open));
-    format!("[{name} #{first} to #{last}, open {open} level {open_level}]\n{}\n", envelope::framed(summary))
+    let SessionSummary { session_id, author, range: (first, last), summary, open, open_level, .. } = summary;
+    let (name, open, author) = (envelope::name(session_id), envelope::name(open), by(author.as_deref()));
+    let head = format!("{name} #{first} to #{last}{author}, open {open} level {open_level}");
+    format!("[{head}]\n{}\n", envelope::framed(summary))
 }
 
 fn render(output: &Output, budget: usize, secret: &[u8; 32]) -> String {

@@ -108,14 +108,15 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let around = beside.iter().filter_map(|memory| {
         let session = memory.session.as_ref()?;
         let most = room.most(memory.role, memory.tokens);
-        let mut passage = remembered(Part::Relevant, session, memory, 0..memory.text.len(), most);
+        let shown = (memory, caller.author());
+        let mut passage = remembered(Part::Relevant, session, shown, 0..memory.text.len(), most);
         let hit = best.iter().find(|hit| hit.memory.session.as_ref() == Some(session));
         let weighed = hit.and_then(|hit| sessions.get(&conversation(&hit.ranked)?));
         passage.place.0 = weighed.map_or(memory.time, |session| session.first);
         Some(passage)
     });
     let is_left = |hit: &&Hit| !beside.iter().any(|memory| memory.id == hit.memory.id);
-    let shown = |hit| passage(hit, &sessions, room, usize::MAX);
+    let shown = |hit| passage(hit, caller.author(), &sessions, room, usize::MAX);
     let passages: Vec<Passage> = best
         .iter()
         .filter_map(shown)

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::common;
 use crate::common::beginning;
 use crate::common::tool::Answer;
+use crate::memory::authors::by;
 use tiro_base::envelope;
 use tiro_base::error::{Error, Result, quoted};
 use tiro_base::humanize::counted;
@@ -105,6 +106,10 @@ pub struct Output {
     /// The session.
     #[schemars(description = "")]
     pub session_id: String,
+    /// The authors, if there are others than the caller.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    pub author: Option<String>,
     /// The level of detail.
     pub level: String,
     /// The summary's id, for expand_detail.
@@ -156,7 +161,6 @@ pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<
     let max_tokens = args.max_tokens.and(Some(max_tokens));
     let room = max_tokens.map(|max_tokens| max_tokens - FRAME);
     let project = caller.writable_project(engine).await?;
-    let installation = engine.installation().await?;
     let session = session_id(&project.redactor, "session_id", &args.session_id)?;
     let span =
         times::range(("since", args.since.as_deref()), ("until", args.until.as_deref()), engine.now())?;
@@ -170,6 +174,7 @@ pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<
     let mut output = Output {
         caution: envelope::CAUTION,
         session_id: envelope::escape(wanted.session.as_str()).into_owned(),
+        author: messages::others(&wanted.rows, caller.author()),
         level: level.to_string(),
         id: None,
         summary: String::new(),
@@ -188,7 +193,7 @@ pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<
         truncated: false,
         estimate: None,
         notices: clamped.into_iter().collect(),
-        secret: installation.secret,
+        secret: engine.installation().await?.secret,
     };
     if args.dry_run {
         let Estimate { provider, requests, input, output: back, cost_usd, likely_usd } =
@@ -325,7 +330,8 @@ impl Output {
         // Each sentence of an extract is on its own line. A model's text may contain other lines, so it is quoted.
         let quoted = if self.model.is_empty() { envelope::framed } else { envelope::quoted };
         let (name, summary) = (envelope::name(session_id), quoted(&self.summary));
-        let mut body = format!("[{name} #{first} to #{last}, {level}]\n{summary}\n");
+        let author = by(self.author.as_deref());
+        let mut body = format!("[{name} #{first} to #{last}, {level}{author}]\n{summary}\n");
         if !self.topics.is_empty() {
             body += &format!("[topics: {}]\n", envelope::name(&self.topics.join(", ")));
         }

@@ -4,13 +4,21 @@ use std::collections::BTreeSet;
 
 use tiro_base::envelope;
 use tiro_base::error::Result;
-use tiro_base::memory::{Memory, MemoryId};
-use tiro_base::scope::{AuthorId, Scope};
+use tiro_base::memory::MemoryId;
+use tiro_base::scope::Scope;
 use tiro_store::ReadStore;
 
-/// Returns the name of the memory's author, unless that is `reader`.
-pub fn other(memory: &Memory, reader: &AuthorId) -> Option<String> {
-    (memory.author != *reader).then(|| envelope::escape(memory.author.as_str()).into_owned())
+/// Returns the end of a line that names the author, if there is one.
+pub fn by(author: Option<&str>) -> String {
+    author.map(|author| format!(", by {}", envelope::name(author))).unwrap_or_default()
+}
+
+/// Returns an excerpt whose first line, in brackets, also names the author, if there is one.
+pub fn with_author(excerpt: String, author: Option<&str>) -> String {
+    match (author, excerpt.split_once("]\n")) {
+        (Some(_), Some((head, rest))) => format!("{head}{}]\n{rest}", by(author)),
+        _ => excerpt,
+    }
 }
 
 /// Returns the names of the authors of living memories, in order, if there are others than the scope's reader.
@@ -20,6 +28,7 @@ pub async fn others(store: &dyn ReadStore, scope: &Scope, ids: &[MemoryId]) -> R
     if memories.iter().all(|memory| memory.author == scope.reader) {
         return Ok(Vec::new());
     }
-    let authors: BTreeSet<&str> = memories.iter().map(|memory| memory.author.as_str()).collect();
-    Ok(authors.into_iter().map(str::to_owned).collect())
+    let authors: BTreeSet<String> =
+        memories.iter().map(|memory| memory.author.shown().into_owned()).collect();
+    Ok(authors.into_iter().collect())
 }

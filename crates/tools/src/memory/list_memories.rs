@@ -3,7 +3,6 @@
 use serde::Serialize;
 
 use crate::common;
-use crate::memory::authors;
 use crate::memory::beside::behind;
 use crate::memory::named;
 use crate::memory::show;
@@ -232,7 +231,7 @@ fn listed(memory: Memory, is_owners: bool, reader: &AuthorId) -> Listed {
         time: times::show_time(memory.time),
         line: marked(line.unwrap_or_default(), memory.is_damaged),
         speaker: behind::speaker(&memory),
-        author: authors::other(&memory, reader),
+        author: memory.author.other_than(reader),
         session_id: memory.session.as_ref().map(|session| escaped(session.as_str())),
         number: memory.ordinal,
         source_id: memory.source_id.as_deref().map(escaped),

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use crate::common::tool::Pending;
+use crate::memory::authors::with_author;
 use crate::memory::{expand_detail, list_sessions};
 use tiro_base::budget::Budget;
 use tiro_base::envelope;
@@ -124,6 +125,7 @@ async fn conversation(engine: &Engine, caller: &Caller, id: &str) -> Result<Stri
     let mut is_cut = newest.len() > MOST_MEMORIES;
     for memory in newest.iter().take(MOST_MEMORIES) {
         let excerpt = Shown::of_memory(memory).excerpt(&marked(memory.text.clone(), memory.is_damaged));
+        let excerpt = with_author(excerpt, memory.author.other_than(&scope.reader).as_deref());
         // The excerpt's tokens are not counted, because it is cheaper to subtract an upper bound from the budget.
         let tokens = bounded(&excerpt).high;
         if !budget.spend(tokens) {

@@ -12,7 +12,7 @@ use tiro_base::envelope;
 use tiro_base::error::{Error, Result, quoted};
 use tiro_base::filter::Filter;
 use tiro_base::memory::{Kind, Memory, Millis};
-use tiro_base::scope::SessionId;
+use tiro_base::scope::{AuthorId, SessionId};
 use tiro_base::times;
 use tiro_host::caller::Caller;
 use tiro_host::engine::Engine;
@@ -116,6 +116,9 @@ pub struct DayCommit {
     /// Its author.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub author: Option<String>,
+    /// Who shared it; left out if that was the caller.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shared_by: Option<String>,
     /// Its branch, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
@@ -165,7 +168,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         until = Some(from);
     }
     found.tell_about(&project, wanted).await?;
-    let mut days = found.into_days();
+    let mut days = found.into_days(caller.author());
     let next_cursor = match days.len() > wanted {
         true => Some(days[wanted - 1].day.clone()),
         // After long pauses, or if little is by an author, the page may be short.
@@ -300,8 +303,8 @@ impl Found {
         Ok(())
     }
 
-    /// Returns the days, the latest first.
-    fn into_days(self) -> Vec<Day> {
+    /// Returns the days as `reader` sees them, the latest first.
+    fn into_days(self, reader: &AuthorId) -> Vec<Day> {
         let mut said: BTreeMap<(String, SessionId), ActivityRow> = BTreeMap::new();
         for row in self.rows {
             match said.get_mut(&(times::day(row.first), row.session.clone())) {
@@ -320,7 +323,7 @@ impl Found {
         }
         for (commit, behind) in self.commits {
             let DayFound { sessions, commits } = days.entry(times::day(commit.time)).or_default();
-            let shown = day_commit(&commit, behind.as_ref());
+            let shown = day_commit(&commit, behind.as_ref(), reader);
             let beside =
                 sessions.iter_mut().find(|(_, it)| Some(&it.session_id) == shown.session_id.as_ref());
             match beside {
@@ -366,7 +369,7 @@ fn day_session(row: &ActivityRow, about: Option<&About>) -> DaySession {
     }
 }
 
-fn day_commit(commit: &Memory, behind: Option<&(SessionId, f64)>) -> DayCommit {
+fn day_commit(commit: &Memory, behind: Option<&(SessionId, f64)>, reader: &AuthorId) -> DayCommit {
     let escaped = |text: &str| envelope::escape(text).into_owned();
     DayCommit {
         id: commit.id.to_string(),
@@ -378,6 +381,7 @@ fn day_commit(commit: &Memory, behind: Option<&(SessionId, f64)>) -> DayCommit {
             .or_else(|| show::line(&commit.text))
             .unwrap_or_default(),
         author: behind::speaker(commit),
+        shared_by: commit.author.other_than(reader),
         branch: commit.branch.as_deref().map(escaped),
         time: times::show_time(commit.time),
         session_id: behind.map(|(session, _)| escaped(session.as_str())),

@@ -4,8 +4,10 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::memory::authors::by;
 use tiro_base::envelope;
 use tiro_base::memory::{Memory, Millis, Role, marked};
+use tiro_base::scope::AuthorId;
 use tiro_base::times::show_time;
 use tiro_recall::stash::profile::Parts;
 use tiro_store::StashedMemory;
@@ -29,6 +31,9 @@ pub struct Preview {
     /// The speaker of a message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub speaker: Option<String>,
+    /// Who shared it; left out if that was the caller.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub author: Option<String>,
     /// Its topic.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub topic: Option<String>,
@@ -97,7 +102,12 @@ pub(super) fn rounded(value: f64) -> f64 {
 
 impl Preview {
     /// Returns the preview of `memory`, which shows `text`. `stashed` is its state in the stash, if it is there.
-    pub(super) fn new(memory: &Memory, stashed: Option<&StashedMemory>, text: &str, now: Millis) -> Preview {
+    pub(super) fn new(
+        (memory, reader): (&Memory, &AuthorId),
+        stashed: Option<&StashedMemory>,
+        text: &str,
+        now: Millis,
+    ) -> Preview {
         let speaker = memory.speaker.clone().or(memory.role.map(Role::as_str).map(str::to_owned));
         let time = |at: Millis| show_time(at);
         let mut preview = Preview {
@@ -107,6 +117,7 @@ impl Preview {
             session_id: memory.session.as_ref().map(ToString::to_string),
             number: memory.ordinal,
             speaker,
+            author: memory.author.other_than(reader),
             topic: stashed.map_or(memory.topic.clone(), |stashed| stashed.topic.clone()),
             source: memory.path.clone(),
             time: time(memory.time),
@@ -125,6 +136,7 @@ impl Preview {
         if let Some(speaker) = &self.speaker {
             line += &format!(" {}", envelope::name(speaker));
         }
+        line += &by(self.author.as_deref());
         if let Some(session) = &self.session_id {
             let number = self.number.map_or(String::new(), |number| format!("#{number}"));
             line += &format!(", session {}{number}", envelope::name(session));

@@ -82,6 +82,7 @@ fn item(state: &State, found: &Found) -> Text<'static> {
         (Some(speaker), "message") => piece(state, Style::Name, speaker),
         (_, kind) => piece(state, Style::Strong, kind),
     }];
+    heading.extend(found.author.iter().map(|author| piece(state, Style::Name, format!("  by {author}"))));
     heading.push(piece(state, Style::Faint, format!("  {}", ago(&found.time, state.now))));
     if found.important == Some(true) {
         heading.push(piece(state, Style::Match, "  important"));

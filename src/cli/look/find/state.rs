@@ -42,6 +42,8 @@ pub struct Found {
     pub kind: String,
     /// Who said it, or the author of a commit.
     pub speaker: Option<String>,
+    /// Who shared it, if that was somebody else.
+    pub author: Option<String>,
     /// Its session.
     pub session: Option<String>,
     /// When it was made, RFC 3339.
@@ -63,6 +65,7 @@ impl Found {
             id: hit.id,
             kind: hit.kind,
             speaker: hit.speaker,
+            author: hit.author,
             session: hit.session_id,
             time: hit.time,
             text: hit.text,
@@ -76,6 +79,7 @@ impl Found {
             id: memory.id,
             kind: memory.kind,
             speaker: memory.speaker,
+            author: memory.author,
             session: memory.session_id,
             time: memory.time,
             text: memory.line,

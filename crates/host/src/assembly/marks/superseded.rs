@@ -8,11 +8,12 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::assembly::ContextRequest;
-use crate::assembly::passages::{Chosen, Part, Passage, Shown, cost, with_mark};
+use crate::assembly::passages::{Chosen, Part, Passage, Shown, by, cost, with_mark};
 use crate::project::OpenProject;
 use tiro_base::budget::Budget;
 use tiro_base::error::Result;
 use tiro_base::memory::{self, Memory, MemoryId, MemoryKey, Millis, Role};
+use tiro_base::scope::AuthorId;
 use tiro_base::times::day;
 use tiro_digest::context::render;
 use tiro_recall::retrieve::cues::asks_for_order;
@@ -166,7 +167,7 @@ fn current(asked: &ContextRequest, superseded: Vec<Superseded>, replaced: &Repla
         .into_iter()
         .filter_map(|each| {
             let memory = replaced.holding.iter().find(|memory| memory.key == each.by_key)?;
-            Some(passage(&each, memory))
+            Some(passage(&each, memory, &asked.scope.reader))
         })
         .collect();
     passages.retain(|passage| budget.spend(passage.cost));
@@ -179,8 +180,8 @@ fn statement<'m>(superseded: &Superseded, memory: &'m Memory) -> &'m str {
     memory.text.get(start..end).unwrap_or(&memory.text).trim()
 }
 
-/// Returns the passage of the statement that is valid now.
-fn passage(superseded: &Superseded, memory: &Memory) -> Passage {
+/// Returns the passage that shows `reader` the statement that is valid now.
+fn passage(superseded: &Superseded, memory: &Memory, reader: &AuthorId) -> Passage {
     let text = statement(superseded, memory);
     let name = memory.speaker.as_deref().or(memory.role.map(Role::as_str)).unwrap_or_default();
     let source = match (memory.ordinal, &memory.session) {
@@ -188,7 +189,7 @@ fn passage(superseded: &Superseded, memory: &Memory) -> Passage {
         _ => format!("{} {}", day(memory.time), memory.id),
     };
     let line = render::fact("now", source.trim(), tokens::truncate(text, LONGEST));
-    let line = memory::marked(line, memory.is_damaged);
+    let line = memory::marked(by(line, &memory.author, reader), memory.is_damaged);
     let place = (Millis::MIN, String::new(), i64::MIN);
     Passage { part: Part::Facts, head: String::new(), place, cost: cost(&line), line, shows: None }
 }

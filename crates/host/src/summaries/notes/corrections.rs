@@ -38,6 +38,7 @@ pub fn corrections(texts: &[(MessageRow, String)]) -> Vec<Vec<Corrected>> {
 mod tests {
     use super::*;
     use tiro_base::memory::{Kind, MemoryId, MemoryKey, Provenance, Role};
+    use tiro_base::scope::AuthorId;
 
     fn talk(said: &[&str]) -> Vec<(MessageRow, String)> {
         let row = |(ordinal, text): (usize, &&str)| {
@@ -46,6 +47,7 @@ mod tests {
                 key: MemoryKey::from_store(ordinal),
                 id: MemoryId::derive(Kind::Message, None, &ordinal.to_string()),
                 ordinal,
+                author: AuthorId::new("ada"),
                 role: Some(Role::User),
                 speaker: None,
                 time: 0,

@@ -117,12 +117,16 @@ pub async fn new_facts(known: &Known<'_>) -> Result<NewFacts> {
     let memories = as_memories(known.session, new.facts, &new.read);
     let taken_back: HashSet<MemoryId> =
         memories.iter().flat_map(|memory| memory.draft.supersedes.clone()).collect();
+    let author = |draft: &Draft| {
+        let source = new.read.iter().find(|(row, _)| draft.references.contains(&row.id));
+        source.map_or(&known.project.scope.reader, |(row, _)| &row.author).clone()
+    };
     let fact = |PreparedMemory { id, draft, tokens, .. }: PreparedMemory| Memory {
         id,
         key: MemoryKey::NOT_STORED,
         kind: draft.kind,
         provenance: draft.provenance,
-        author: known.project.scope.reader.clone(),
+        author: author(&draft),
         visibility: Visibility::Project,
         tokens,
         text: draft.text,

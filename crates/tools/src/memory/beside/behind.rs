@@ -8,7 +8,7 @@ use tiro_base::envelope;
 use tiro_base::error::{Error, Result, partial};
 use tiro_base::filter::Filter;
 use tiro_base::memory::{Kind, Memory, Role, marked};
-use tiro_base::scope::{Scope, SessionId, Sessions};
+use tiro_base::scope::{AuthorId, Scope, SessionId, Sessions};
 use tiro_base::times::day;
 use tiro_embed::Encoders;
 use tiro_host::project::OpenProject;
@@ -110,7 +110,7 @@ async fn behind(
         None => None,
         Some(best) => {
             let found = project.store.shown(&project.scope, vec![(best.place.key, best.chunk)]).await?.pop();
-            found.map(|found| message_of(&found))
+            found.map(|found| message_of(&found, &project.scope.reader))
         }
     };
     let escaped = |text: &str| envelope::escape(text).into_owned();
@@ -128,10 +128,11 @@ async fn behind(
     })
 }
 
-fn message_of(ShownMemory { memory, chunk, .. }: &ShownMemory) -> BehindMessage {
+fn message_of(ShownMemory { memory, chunk, .. }: &ShownMemory, reader: &AuthorId) -> BehindMessage {
     let piece = memory.text.get(chunk.start..chunk.end).unwrap_or_default();
     let text = marked(piece.trim().to_owned(), memory.is_damaged);
-    BehindMessage { speaker: speaker(memory), text: envelope::escape(&text).into_owned() }
+    let (speaker, author) = (speaker(memory), memory.author.other_than(reader));
+    BehindMessage { speaker, author, text: envelope::escape(&text).into_owned() }
 }
 
 /// Returns the speaker of a message or the author of a commit, escaped.

@@ -5,11 +5,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::common::beginning;
+use crate::memory::authors::with_author;
 use tiro_base::envelope;
 use tiro_base::error::Result;
 use tiro_base::filter::Filter;
 use tiro_base::memory::{Group, Kind, MemoryId, Provenance, marked};
-use tiro_base::scope::Scope;
+use tiro_base::scope::{AuthorId, Scope};
 use tiro_digest::statements;
 use tiro_embed::Encoders;
 use tiro_recall::retrieve;
@@ -32,6 +33,9 @@ const SHOWN_TOKENS: usize = 60;
 pub struct Near {
     /// The memory's id.
     pub id: String,
+    /// Who shared it; left out if that was the caller.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub author: Option<String>,
     /// Its text, or the beginning.
     pub text: String,
     /// The first line of its excerpt: id, kind, time.
@@ -72,19 +76,17 @@ pub async fn near(
                 && statements::first_stem(&shown.memory.text) == subject;
         shown.memory.provenance != Provenance::Derived && (is_near(*share, cosine) || is_about_same)
     });
-    Ok(near.take(MOST).map(|(shown, _)| of(shown)).collect())
+    Ok(near.take(MOST).map(|(shown, _)| of(shown, &scope.reader)).collect())
 }
 
-fn of(ShownMemory { memory, chunk, .. }: &ShownMemory) -> Near {
+fn of(ShownMemory { memory, chunk, .. }: &ShownMemory, reader: &AuthorId) -> Near {
     let piece = memory.text.get(chunk.start..chunk.end).unwrap_or_default().trim();
     let shown = beginning(piece, SHOWN_TOKENS);
     let more = if shown.len() < memory.text.trim().len() { " …" } else { "" };
     let text = marked(format!("{shown}{more}"), memory.is_damaged);
-    Near {
-        id: memory.id.to_string(),
-        text: envelope::escape(&text).into_owned(),
-        head: Shown::of_memory(memory).line(),
-    }
+    let author = memory.author.other_than(reader);
+    let head = with_author(Shown::of_memory(memory).line(), author.as_deref());
+    Near { id: memory.id.to_string(), author, text: envelope::escape(&text).into_owned(), head }
 }
 
 /// Returns `near` as text: the memories in an envelope, then how to say that one of them no longer holds. This invitation

@@ -10,7 +10,6 @@ use serde::Deserialize;
 use self::page::{Page, fit};
 use crate::common;
 use crate::common::schema::one_of;
-use crate::memory::authors;
 use crate::memory::beside::linked;
 use crate::memory::named::{self, Stored};
 use tiro_base::error::{Error, Kind, Result, quoted};
@@ -121,8 +120,8 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let secret = engine.installation().await?.secret;
     let notices = clamped.into_iter().collect();
     let form = caller.form();
-    let author = authors::other(&memory, caller.author());
-    let page = Page { secret, memory, author, start, around, references, linked, notices, budget, form };
+    let reader = caller.author().clone();
+    let page = Page { secret, memory, reader, start, around, references, linked, notices, budget, form };
     // The first count loads the tokenizer's dictionary, which blocks the thread.
     Ok(tokio::task::spawn_blocking(move || fit(page)).await.expect("fitting does not panic"))
 }

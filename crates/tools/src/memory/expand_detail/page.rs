@@ -9,10 +9,12 @@ use serde::Serialize;
 
 use crate::common;
 use crate::common::tool::Answer;
+use crate::memory::authors::by;
 use crate::memory::beside::linked::Linked;
 use tiro_base::envelope;
 use tiro_base::humanize::counted;
 use tiro_base::memory::{DAMAGED, Memory, MemoryId, marked};
+use tiro_base::scope::AuthorId;
 use tiro_base::times;
 use tiro_host::caller::Form;
 use tiro_text::tokens;
@@ -74,6 +76,9 @@ pub struct Neighbour {
     pub id: String,
     /// The speaker's name or role.
     pub speaker: Option<String>,
+    /// Who shared it; left out if that was the caller.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub author: Option<String>,
     /// Its text.
     pub text: String,
 }
@@ -84,8 +89,8 @@ pub(super) struct Page {
     pub secret: [u8; 32],
     /// The memory.
     pub memory: Memory,
-    /// Its author, if that is not the caller.
-    pub author: Option<String>,
+    /// The caller, whose own memories name no author.
+    pub reader: AuthorId,
     /// The byte of the memory's text at which the page begins.
     pub start: usize,
     /// The messages around the memory, including the memory itself if it is a message.
@@ -215,9 +220,16 @@ fn answer(page: &Page, shape: &Shape, shown: &str, end: usize) -> Output {
     };
     let session = memory.session.as_ref().map(ToString::to_string);
     let names = [named(&session), named(&memory.branch), named(&memory.source_id)];
-    let by = page.author.as_ref().map(|author| format!("by {author}"));
+    let author = memory.author.other_than(&page.reader);
+    let by = author.as_ref().map(|author| format!("by {author}"));
     let names: Vec<String> = names.into_iter().flatten().chain(by).collect();
-    let head = Head { memory, names: &names, references: &shape.references, linked: &shape.linked };
+    let head = Head {
+        memory,
+        reader: &page.reader,
+        names: &names,
+        references: &shape.references,
+        linked: &shape.linked,
+    };
     let text = render(secret, head, shown, &shape.around, next_start);
     let rendered = |used: usize| {
         let mut text = text.clone() + &common::spent(used, page.budget);
@@ -231,6 +243,7 @@ fn answer(page: &Page, shape: &Shape, shown: &str, end: usize) -> Output {
     let neighbours = neighbours.map(|other| Neighbour {
         id: other.id.to_string(),
         speaker: speaker(other),
+        author: other.author.other_than(&page.reader),
         text: envelope::escape(&marked(other.text.clone(), other.is_damaged)).into_owned(),
     });
     let mut output = Output {
@@ -240,7 +253,7 @@ fn answer(page: &Page, shape: &Shape, shown: &str, end: usize) -> Output {
         kind: memory.kind.to_string(),
         provenance: memory.provenance.to_string(),
         session_id: named(&session),
-        author: page.author.clone(),
+        author,
         time: times::show_time(memory.time),
         is_damaged: memory.is_damaged,
         text: shown.to_owned(),
@@ -265,6 +278,7 @@ fn answer(page: &Page, shape: &Shape, shown: &str, end: usize) -> Output {
 /// The properties that the lines before a memory's text show.
 struct Head<'a> {
     memory: &'a Memory,
+    reader: &'a AuthorId,
     names: &'a [String],
     references: &'a [String],
     linked: &'a [Linked],
@@ -277,7 +291,7 @@ fn render(
     neighbours: &[Memory],
     next_start: Option<usize>,
 ) -> String {
-    let Head { memory, names, references, linked } = head;
+    let Head { memory, reader, names, references, linked } = head;
     let mut body = format!("[{} {} {}", memory.kind, memory.id, times::show_time(memory.time));
     for name in names {
         body += &format!(" {}", envelope::name(name));
@@ -299,7 +313,8 @@ fn render(
             false => {
                 let damaged = if neighbour.is_damaged { format!(" {DAMAGED}") } else { String::new() };
                 let text = envelope::quoted(&neighbour.text);
-                body += &format!("\n[{}{damaged}] {name}: {text}\n", neighbour.id);
+                let author = by(neighbour.author.other_than(reader).as_deref());
+                body += &format!("\n[{}{author}{damaged}] {name}: {text}\n", neighbour.id);
             }
         }
     }

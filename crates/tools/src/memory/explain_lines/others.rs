@@ -81,6 +81,7 @@ pub async fn found(
         others.push(Other {
             text: escaped(&beginning_in_bytes(&sentence.text, LONGEST_OTHER)),
             kind: memory.kind.as_str(),
+            author: memory.author.other_than(&scope.reader),
             time: minute(memory.time),
             open,
         });

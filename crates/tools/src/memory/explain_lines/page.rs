@@ -9,6 +9,7 @@ use super::groups::Group;
 use crate::common;
 use crate::common::beginning_in_bytes;
 use crate::common::tool::Answer;
+use crate::memory::authors::by;
 use tiro_base::envelope;
 use tiro_base::error::partial;
 use tiro_base::humanize::counted;
@@ -94,6 +95,9 @@ pub struct Reason {
     pub text: String,
     /// Who said it.
     pub speaker: Option<String>,
+    /// Who shared it; left out if that was the caller.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub author: Option<String>,
     /// When it was said.
     pub time: String,
     /// The argument `id` of expand_detail that opens its source.
@@ -110,6 +114,9 @@ pub struct Other {
     pub text: String,
     /// Its kind.
     pub kind: &'static str,
+    /// Who shared it; left out if that was the caller.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub author: Option<String>,
     /// When it was said.
     pub time: String,
     /// The argument `id` of expand_detail that opens it.
@@ -224,7 +231,7 @@ impl Explained {
 
 impl Reason {
     fn text(&self) -> String {
-        let Reason { part, text, speaker, time, open, superseded } = self;
+        let Reason { part, text, speaker, author, time, open, superseded } = self;
         let speaker = speaker.as_deref().map(|speaker| format!("{}, ", envelope::name(speaker)));
         let superseded = superseded.as_deref().map(|by| format!("; superseded by {by}"));
         let open = match *part {
@@ -232,9 +239,10 @@ impl Reason {
             _ => format!(", {}", envelope::name(open)),
         };
         format!(
-            "  {part}: {} [{}{time}{open}{}]\n",
+            "  {part}: {} [{}{time}{open}{}{}]\n",
             envelope::quoted(&one_line(text)),
             speaker.unwrap_or_default(),
+            by(author.as_deref()),
             superseded.unwrap_or_default()
         )
     }
@@ -358,9 +366,10 @@ fn text(output: &Output, frame: &Frame) -> String {
     if !output.others.is_empty() {
         body += "Also said about these lines:\n";
     }
-    for Other { text, kind, time, open } in &output.others {
-        body +=
-            &format!("  {} [{kind}, {time}, {}]\n", envelope::quoted(&one_line(text)), envelope::name(open));
+    for Other { text, kind, author, time, open } in &output.others {
+        let (text, open) = (one_line(text), envelope::name(open));
+        let author = by(author.as_deref());
+        body += &format!("  {} [{kind}, {time}, {open}{author}]\n", envelope::quoted(&text));
     }
     let mut text = partial::line(&output.notices) + &envelope::wrap(&frame.secret, &body);
     if output.left_out > 0 {

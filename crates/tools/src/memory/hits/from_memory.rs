@@ -1,7 +1,6 @@
 //! Makes hits of the memories that a search found.
 
 use crate::common::beginning_in_bytes;
-use crate::memory::authors;
 use crate::memory::beside::behind;
 use crate::memory::hits::{Behind, Frame, Hit, Ranking, ScoreParts, SupersededBy};
 use tiro_base::envelope;
@@ -84,7 +83,7 @@ pub fn hit(
         title: None,
         project: None,
         speaker: behind::speaker(&memory),
-        author: authors::other(&memory, reader),
+        author: memory.author.other_than(reader),
         path: memory.path.as_deref().filter(|_| memory.kind == Kind::Document).map(shown),
         branch: memory.branch.as_deref().map(shown),
         source_id: memory.source_id.as_deref().map(shown),

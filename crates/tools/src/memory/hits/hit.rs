@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::common::beginning_in_bytes;
+use crate::memory::authors::by;
 use crate::memory::beside::linked;
 use tiro_base::envelope;
 use tiro_digest::context::render;
@@ -161,6 +162,9 @@ pub struct BehindMessage {
     /// The speaker's name or role.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub speaker: Option<String>,
+    /// Who shared it; left out if that was the caller.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub author: Option<String>,
     /// The chunk of its text that matches best.
     pub text: String,
 }
@@ -205,9 +209,7 @@ impl Hit {
             (None, Some(_)) => ", of all projects".to_owned(),
             (None, None) => String::new(),
         };
-        if let Some(author) = &self.author {
-            part += &format!(", by {}", envelope::name(author));
-        }
+        part += &by(self.author.as_deref());
         if let Some(provenance) = self.frame.provenance {
             part += &format!(", {provenance}");
         }
@@ -257,8 +259,7 @@ impl Hit {
     pub fn line(&self) -> String {
         let speaker = self.speaker.as_deref().map(|speaker| format!(" {}", envelope::name(speaker)));
         let (head, speaker) = (&self.frame.bare_head, speaker.unwrap_or_default());
-        let author = self.author.as_deref().map(|author| format!(", by {}", envelope::name(author)));
-        let author = author.unwrap_or_default();
+        let author = by(self.author.as_deref());
         format!("{head}{speaker}{author}] {}\n", envelope::name(&self.beginning()))
     }
 
@@ -334,9 +335,10 @@ impl Behind {
             "[said in session {name}{title}, {}{sure}{more}; expand_detail opens {open}]\n",
             self.date
         );
-        if let Some(BehindMessage { speaker, text }) = &self.said {
+        if let Some(BehindMessage { speaker, author, text }) = &self.said {
             let speaker = speaker.as_deref().map(envelope::name).unwrap_or_default();
-            lines += &format!("[{open} {speaker}]\n{}\n", envelope::quoted(text.trim()));
+            let author = by(author.as_deref());
+            lines += &format!("[{open} {speaker}{author}]\n{}\n", envelope::quoted(text.trim()));
         }
         lines
     }

@@ -6,7 +6,7 @@ use tiro_base::envelope;
 use tiro_base::error::Result;
 use tiro_base::humanize::counted;
 use tiro_base::memory::{Memory, MemoryKey, marked};
-use tiro_base::scope::Scope;
+use tiro_base::scope::{AuthorId, Scope};
 use tiro_base::times;
 use tiro_store::ReadStore;
 
@@ -27,6 +27,9 @@ pub struct Brief {
     pub source_id: Option<String>,
     /// When it was made, RFC 3339.
     pub time: String,
+    /// Who shared it; left out if that was the caller.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub author: Option<String>,
     /// Its title, or the beginning of its text.
     pub line: String,
 }
@@ -48,15 +51,17 @@ pub async fn briefs(
         ));
     }
     keys.truncate(MOST_BESIDE);
-    Ok(store.memories(scope, keys).await?.into_iter().map(brief).collect())
+    let memories = store.memories(scope, keys).await?.into_iter();
+    Ok(memories.map(|memory| brief(memory, &scope.reader)).collect())
 }
 
-fn brief(memory: Memory) -> Brief {
+fn brief(memory: Memory, reader: &AuthorId) -> Brief {
     Brief {
         id: memory.id.to_string(),
         kind: memory.kind.to_string(),
         source_id: memory.source_id.as_deref().map(escaped),
         time: times::show_time(memory.time),
+        author: memory.author.other_than(reader),
         line: marked(
             memory.title.as_deref().and_then(line).or_else(|| line(&memory.text)).unwrap_or_default(),
             memory.is_damaged,

@@ -29,6 +29,9 @@ pub struct Conversation {
     pub session_id: String,
     /// The title that its client gave it, or the beginning of the user's first message.
     pub title: Option<String>,
+    /// Its authors, if it has others than the caller.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub author: Option<String>,
     /// The client program in which the conversation took place.
     pub client: Option<String>,
     /// The branch that was last checked out in it.
@@ -61,6 +64,9 @@ pub struct Message {
     pub id: String,
     /// The speaker's name or role.
     pub speaker: String,
+    /// Who shared it; left out if that was the caller.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub author: Option<String>,
     /// When it was said, RFC 3339.
     pub time: String,
     /// Its text.
@@ -151,6 +157,7 @@ async fn about(project: &OpenProject, session: &SessionId, rows: &[MessageRow]) 
         caution: envelope::CAUTION,
         session_id: escaped(session.as_str()),
         title: title.as_deref().and_then(line),
+        author: messages::others(rows, &scope.reader),
         client,
         branch: listed.as_ref().and_then(|row| row.branch.as_deref().map(escaped)),
         first: time(listed.as_ref().map(|row| row.first)),
@@ -187,6 +194,7 @@ async fn add_messages(
             number: row.ordinal,
             id: row.id.to_string(),
             speaker: escaped(row.speaker.as_deref().or(row.role.map(|role| role.as_str())).unwrap_or("?")),
+            author: row.author.other_than(&project.scope.reader),
             time: times::show_time(row.time),
             text: escaped(&marked(text, row.is_damaged)),
         })

@@ -14,7 +14,7 @@ use crate::memory::named;
 
 use tiro_base::error::{Error, Result, quoted};
 use tiro_base::memory::{Memory, MemoryKey, marked};
-use tiro_base::scope::{Scope, Sessions};
+use tiro_base::scope::{AuthorId, Scope, Sessions};
 use tiro_base::times;
 use tiro_host::caller::Caller;
 use tiro_host::engine::Engine;
@@ -84,6 +84,9 @@ pub struct Message {
     pub role: Option<String>,
     /// The speaker's name or role. For a tool call, the tool.
     pub speaker: String,
+    /// Who shared it; left out if that was the caller.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub author: Option<String>,
     /// When it was said, RFC 3339.
     pub time: String,
     /// Its text.
@@ -143,14 +146,14 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         account_id: account.as_ref().map(|account| account.id.to_string()),
         account: account.map(|account| escaped(&marked(account.text, account.is_damaged))),
         commits,
-        messages: shown.into_iter().map(|row| message(&replaced, row)).collect(),
+        messages: shown.into_iter().map(|row| message(&replaced, row, &scope.reader)).collect(),
         next,
         previous,
         notices,
     })
 }
 
-fn message(replaced: &HashMap<MemoryKey, &Superseded>, row: Memory) -> Message {
+fn message(replaced: &HashMap<MemoryKey, &Superseded>, row: Memory, reader: &AuthorId) -> Message {
     let superseded = replaced.get(&row.key).map(|superseded| superseded_by(superseded, &row.text));
     let role = row.role.map(|role| role.to_string());
     Message {
@@ -158,6 +161,7 @@ fn message(replaced: &HashMap<MemoryKey, &Superseded>, row: Memory) -> Message {
         id: row.id.to_string(),
         kind: row.kind.to_string(),
         speaker: escaped(row.speaker.as_deref().or(role.as_deref()).unwrap_or("?")),
+        author: row.author.other_than(reader),
         role,
         time: times::show_time(row.time),
         important: row.marked,

@@ -5,10 +5,13 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use tiro_base::envelope;
 use tiro_base::error::{Result, quoted};
 use tiro_base::humanize::counted;
+use tiro_base::scope::ProjectId;
 use tiro_host::caller::WritingCaller;
 use tiro_host::engine::Engine;
+use tiro_host::exchange::connection;
 use tiro_host::exchange::run::{self, Synced};
 
 /// How long the command waits if another process exchanges now.
@@ -111,6 +114,69 @@ impl Output {
         );
         note(self.malformed, format!("{} malformed, and left out.", are(self.malformed)));
         text
+    }
+}
+
+/// The answer of `tiro sync --all`.
+#[derive(Debug, Serialize)]
+pub struct All {
+    /// The connected projects, by name.
+    pub projects: Vec<OfProject>,
+    /// How many of them failed.
+    pub failed: usize,
+}
+
+/// What became of one project.
+#[derive(Debug, Serialize)]
+pub struct OfProject {
+    /// The name of the project on this machine, or its id if it is not registered any more.
+    pub name: String,
+    /// What was exchanged; `None` if that failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exchanged: Option<Output>,
+    /// Why it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// Exchanges all changes of all connected projects of the caller's machine, one after the other. If one fails, the others
+/// follow nevertheless.
+///
+/// Errors if the connections can't be listed.
+pub async fn all(engine: &Engine, caller: &WritingCaller) -> Result<All> {
+    let connected = connection::projects(&engine.config().data_dir)?;
+    let known =
+        if connected.is_empty() { Vec::new() } else { engine.installation().await?.registry.all().await? };
+    let name_of = |id: ProjectId| {
+        let row = known.iter().find(|row| row.id == id);
+        (row.map_or(id.as_str().to_owned(), |row| envelope::escape(&row.name).into_owned()), id)
+    };
+    let mut named: Vec<(String, ProjectId)> = connected.into_iter().map(name_of).collect();
+    named.sort();
+    let mut all = All { projects: Vec::with_capacity(named.len()), failed: 0 };
+    for (name, id) in named {
+        let (exchanged, error) = match run(engine, &caller.in_registered(&id)).await {
+            Ok(output) => (Some(output), None),
+            Err(error) => (None, Some(error.with_hint())),
+        };
+        all.failed += usize::from(error.is_some());
+        all.projects.push(OfProject { name, exchanged, error });
+    }
+    Ok(all)
+}
+
+impl All {
+    /// Returns the answer as text: a line for each project. More lines say what did not happen.
+    pub fn text(&self) -> String {
+        if self.projects.is_empty() {
+            return "No project of this machine is connected with a server. `tiro connect URL` connects one."
+                .to_owned();
+        }
+        let line = |project: &OfProject| {
+            let what = project.exchanged.as_ref().map(Output::text).or_else(|| project.error.clone());
+            format!("{}: {}", project.name, what.unwrap_or_default().replace('\n', "\n  "))
+        };
+        self.projects.iter().map(line).collect::<Vec<_>>().join("\n")
     }
 }
 

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use tiro_base::error::{Error, Kind, Result};
 use tiro_base::memory::MemoryId;
-use tiro_base::scope::ProjectId;
+use tiro_base::scope::{AuthorId, ProjectId};
 use tiro_base::times;
 use tiro_host::caller::WritingCaller;
 use tiro_host::engine::Engine;
@@ -215,6 +215,8 @@ impl Listed {
         }
         let line = |call: &Call| {
             let Call { time, user, verb, project, count, authors, outcome, .. } = call;
+            let user = AuthorId::new(user.as_str());
+            let user = user.shown();
             let project = project.as_ref().map_or(String::new(), |id| format!(" in {id}"));
             let of = if authors.is_empty() { String::new() } else { format!(" of {}", authors.join(", ")) };
             let what = if *count > 0 { format!(", {count} memories{of}") } else { of };

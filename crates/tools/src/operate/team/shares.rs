@@ -224,7 +224,7 @@ impl Shared {
             );
         }
         let made = if *created {
-            format!("Project {name} is made, with the id {project}.\n")
+            format!("No project was called {name}, so it is made, with the id {project}.\n")
         } else {
             String::new()
         };

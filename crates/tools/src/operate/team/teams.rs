@@ -67,29 +67,40 @@ pub async fn remove(engine: &Engine, team: &str) -> Result<Changed> {
     changed(engine, "removed", ("team remove", team, None), change, || unknown(team)).await
 }
 
-/// Adds a user to a team. The user needs no key yet.
+/// Adds a user to a team. The user needs a valid key, so that a mistyped name is noticed.
 ///
-/// Errors with [`Kind::NotFound`](tiro_base::error::Kind::NotFound) if there is no such team, and with
-/// [`Kind::BadInput`](tiro_base::error::Kind::BadInput) if the user is in it, or the name can't be used.
+/// Errors with [`Kind::NotFound`](tiro_base::error::Kind::NotFound) if there is no such team or no valid key of this
+/// name, and with [`Kind::BadInput`](tiro_base::error::Kind::BadInput) if the user is in the team.
 pub async fn add(engine: &Engine, team: &str, user: &str) -> Result<Changed> {
-    check_name(user)?;
-    let teams = engine.installation().await?.registry.teams().await?;
-    let is_known = teams.iter().any(|row| row.name == team);
-    let refused = || match is_known {
-        true => Error::bad_input(format!("`{}` is in the team `{}`", quoted(user), quoted(team))),
-        false => unknown(team),
-    };
+    let (registry, now) = (engine.installation().await?.registry, engine.now());
+    let teams = registry.teams().await?;
+    let row = teams.iter().find(|row| row.name == team).ok_or_else(|| unknown(team))?;
+    let is_member = || Error::bad_input(format!("`{}` is in the team `{}`", quoted(user), quoted(team)));
+    if row.members.iter().any(|member| member == user) {
+        return Err(is_member());
+    }
+    let keys = registry.keys().await?;
+    if !keys.iter().any(|key| key.name == user && key.state(now) == "valid") {
+        return Err(Error::not_found(format!("nobody called `{}` has a valid key", quoted(user)))
+            .hint(format!("`tiro user add {}` makes one, `tiro user list` shows all", quoted(user))));
+    }
     let change = TeamChange::Add { team: team.to_owned(), user: user.to_owned() };
-    changed(engine, "added", ("team add", team, Some(user)), change, refused).await
+    changed(engine, "added", ("team add", team, Some(user)), change, is_member).await
 }
 
 /// Removes a user from a team. From the next request on, the user no longer sees what is shared with the team.
 ///
-/// Errors with [`Kind::NotFound`](tiro_base::error::Kind::NotFound) if the user is not in the team.
+/// Errors with [`Kind::NotFound`](tiro_base::error::Kind::NotFound) if there is no such team, or the user is not in it.
 pub async fn leave(engine: &Engine, team: &str, user: &str) -> Result<Changed> {
-    let refused = || {
-        Error::not_found(format!("`{}` is not in a team `{}`", quoted(user), quoted(team)))
-            .hint("`tiro team list` shows the teams")
+    let teams = engine.installation().await?.registry.teams().await?;
+    let members = teams.into_iter().find(|row| row.name == team).map(|row| row.members);
+    let refused = || match &members {
+        None => unknown(team),
+        Some(members) => {
+            let is_in = if members.is_empty() { "nobody is".to_owned() } else { members.join(", ") };
+            Error::not_found(format!("`{}` is not in the team `{}`", quoted(user), quoted(team)))
+                .hint(format!("in it: {}", quoted(is_in)))
+        }
     };
     let change = TeamChange::Leave { team: team.to_owned(), user: user.to_owned() };
     changed(engine, "left", ("team leave", team, Some(user)), change, refused).await

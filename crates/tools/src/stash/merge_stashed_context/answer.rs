@@ -7,9 +7,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::common::tool::Answer;
+use crate::memory::authors::by;
 use tiro_base::envelope;
 use tiro_base::humanize::{counted, thousands};
 use tiro_base::memory::{DAMAGED, Memory, Role};
+use tiro_base::scope::AuthorId;
 use tiro_base::times::{day, show_time};
 use tiro_host::caller::Form;
 use tiro_host::summaries::messages::count;
@@ -62,6 +64,9 @@ pub struct Merged {
     /// The speaker of a message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub speaker: Option<String>,
+    /// Who shared it; left out if that was the caller.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub author: Option<String>,
     /// Its file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
@@ -124,6 +129,8 @@ pub(super) struct Merging {
     pub notices: Vec<String>,
     /// The secret of the installation.
     pub secret: [u8; 32],
+    /// The caller.
+    pub reader: AuthorId,
 }
 
 impl Merging {
@@ -267,6 +274,8 @@ impl Merging {
         if let Some(speaker) = &speaker {
             head += &format!(" {}", envelope::name(speaker));
         }
+        let author = segment.author.other_than(&self.reader);
+        head += &by(author.as_deref());
         if let Some(session) = &segment.session {
             let number = segment.ordinal.map_or(String::new(), |number| format!("#{number}"));
             head += &format!(", session {}{number}", envelope::name(session.as_str()));
@@ -283,6 +292,7 @@ impl Merging {
             session_id: segment.session.as_ref().map(ToString::to_string),
             number: segment.ordinal,
             speaker,
+            author,
             source: segment.path.clone(),
             time: show_time(segment.time),
             from_byte,

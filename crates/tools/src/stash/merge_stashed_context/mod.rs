@@ -96,7 +96,8 @@ async fn merge(
     let plan = merge::plan(&segments);
     let secret = engine.installation().await?.secret;
     let form = caller.form();
-    let merging = Merging { segments, plan, begins, max_tokens, form, keep, notices, secret };
+    let reader = caller.author().clone();
+    let merging = Merging { segments, plan, begins, max_tokens, form, keep, notices, secret, reader };
     let (merging, mut output) = blocking(move || {
         let output = answer::fit(&merging);
         (merging, output)

@@ -267,7 +267,7 @@ async fn search(
         let (parts, hit) = &ranked[shown.place];
         let piece = shown.memory.text.get(shown.chunk.start..shown.chunk.end).unwrap_or_default();
         let mut preview = Preview::new(
-            &shown.memory,
+            (&shown.memory, &scope.reader),
             stashed.get(&shown.memory.key),
             beginning(piece.trim(), PREVIEW),
             now,
@@ -326,7 +326,7 @@ async fn walk(
     for (hop, key) in order {
         let Some(memory) = memories.get(&key) else { continue };
         let text = beginning(memory.text.trim(), PREVIEW);
-        let mut preview = Preview::new(memory, stashed.get(&key), text, engine.now());
+        let mut preview = Preview::new((memory, caller.author()), stashed.get(&key), text, engine.now());
         preview.hops = Some(hop);
         link(project, &mut preview, key).await?;
         found.previews.push(preview);
