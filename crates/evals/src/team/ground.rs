@@ -100,12 +100,21 @@ impl Ground {
 
     /// Starts a replica on `port`, or on any port if that is 0.
     pub fn replica(&self, port: u16) -> Result<Replica> {
+        self.replica_of(&self.tiro, port)
+    }
+
+    /// Starts a replica that has no model, so that it searches by words alone.
+    pub fn replica_without_model(&self) -> Result<Replica> {
+        self.replica_of(&self.tiro.without_model(self.root.path())?, 0)
+    }
+
+    fn replica_of(&self, tiro: &Tiro, port: u16) -> Result<Replica> {
         let address = format!("127.0.0.1:{port}");
         let words = ["serve", "--http", &address, "--json", "--structured", "--project"];
         let words = [&words[..], &[path_text(&self.place.project)?]].concat();
         let log = self.root.path().join("replicas.log");
         let log = File::options().create(true).append(true).open(&log).context("opening a log")?;
-        let mut command = self.tiro.command(&self.place, &words);
+        let mut command = tiro.command(&self.place, &words);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
         let mut child = command.spawn().context("starting `tiro serve --http`")?;
         let mut line = String::new();

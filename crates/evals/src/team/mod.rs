@@ -15,6 +15,8 @@ mod mixed;
 mod parity;
 mod walls;
 
+use std::time::Instant;
+
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 use serde_json::json;
@@ -126,7 +128,8 @@ pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
     let is_wanted = |part| args.parts.is_empty() || args.parts.contains(&part);
     let (mut leaks, mut different) = (Vec::new(), Vec::new());
     for part in Part::value_variants().iter().copied().filter(|part| is_wanted(*part)) {
-        eprintln!("{part:?}...");
+        eprint!("{part:?}... ");
+        let began = Instant::now();
         let done = match part {
             Part::Latency => latency::measure(&sizes, url, tiro, &mut report),
             Part::Mixed => mixed::measure(&sizes, url, tiro, &mut report),
@@ -136,6 +139,7 @@ pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
             Part::Many => many::measure(&sizes, url, tiro, &mut report),
         };
         done.with_context(|| format!("measuring the part {part:?}"))?;
+        eprintln!("{:.1} s", began.elapsed().as_secs_f64());
     }
     for leak in leaks.iter().chain(&different).take(3) {
         eprintln!("{leak:#}");
