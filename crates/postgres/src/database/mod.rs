@@ -8,9 +8,11 @@
 
 mod migrate;
 pub(crate) mod seen;
+mod sizes;
 pub(crate) mod sql;
 
 use std::collections::HashMap;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -56,6 +58,8 @@ struct Inner {
     owners: Mutex<HashMap<(String, String, String), i64>>,
     /// How many documents contain a stem.
     counts: Counts,
+    /// How many memories this process stored since it last looked how large the tables are.
+    stored: AtomicUsize,
     /// What the servers share beside the database.
     shared_cache: OnceLock<Valkey>,
     /// The id of the database.
@@ -132,6 +136,7 @@ impl Database {
             is_ready: tokio::sync::OnceCell::new(),
             owners: Mutex::default(),
             counts: Counts::default(),
+            stored: AtomicUsize::new(0),
             shared_cache: OnceLock::new(),
             id: tokio::sync::OnceCell::new(),
             runtime: Some(runtime),

@@ -62,3 +62,5 @@ impl PostgresStore {
         Ok(outcomes)
     }
 }
+        let stored = outcomes.iter().filter(|outcome| **outcome == MergeOutcome::Stored).count();
+        self.database().grew(stored).await;

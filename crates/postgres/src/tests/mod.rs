@@ -4,6 +4,7 @@
 mod backups;
 pub(crate) mod engine;
 mod found;
+mod growing;
 mod promises;
 mod purging;
 mod refused;

@@ -41,6 +41,7 @@ impl PostgresStore {
                 write!(self, scope, tx => { save_batch(&tx, scope, some, now).await });
             let done = done?;
             receipt.outcomes.extend(done.outcomes);
+            self.database().grew(some.len()).await;
             receipt.pending += done.pending;
             on_batch(receipt.outcomes.len());
         }
