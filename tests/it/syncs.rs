@@ -232,6 +232,31 @@ fn a_second_machine_of_the_same_person_has_what_is_private_and_no_other_person_h
     assert!(one.hits("amberfinch").iter().all(|hit| hit["kind"] != "message"));
 }
 
+/// Marking a message makes it the latest change, so that it is sent after the messages that follow it. It then stood at
+/// the end of its session, on the server and on the other machine.
+#[test]
+fn a_message_that_was_marked_before_it_was_sent_keeps_its_place() {
+    let team = Team::new();
+    let ana = team.user("ana");
+    let one = Machine::new();
+    let mut server = one.home.serve(&one.repo.path);
+    let first = server.save("plan", "1", "The amberfinch sings at night.");
+    server.save("plan", "2", "The bullfinch sings at noon.");
+    server.save("plan", "3", "The chaffinch sings at dawn.");
+    drop(server);
+    assert!(one.run(&["mark", &first]).is_ok);
+    assert!(one.connect(&team.address(), &ana, &["--private"]).is_ok);
+    assert_eq!(one.sync().0, 3);
+    let two = Machine::of(&team, &ana, &["--private"]);
+    assert_eq!(two.sync(), (0, 3));
+    for (place, bird) in ["amberfinch", "bullfinch", "chaffinch"].into_iter().enumerate() {
+        for machine in [&one, &two] {
+            let shown = machine.json(&["show", &format!("plan#{place}")]);
+            assert!(shown["text"].to_string().contains(bird), "{place}: {shown}");
+        }
+    }
+}
+
 /// The idle worker of an agent's server does it: nobody runs `tiro sync`.
 #[test]
 fn a_running_server_exchanges_by_itself() {

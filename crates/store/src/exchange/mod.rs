@@ -57,6 +57,8 @@ pub trait MergeChanges: Send + Sync {
     ///   visibility never change. A memory is known if the reader sees it, and its id, or the id under which it travels,
     ///   is the id of the change.
     /// - If a memory becomes forgotten, so do all memories derived from it, as by
+    /// - A message gets the ordinal that came along, also one before those of other messages of its session. If another
+    ///   message has this ordinal here, it gets the next one.
     ///   [`Forget::forget`](crate::Forget::forget), but no operation can undo it. A memory that was forgotten is living
     ///   again if the merged state says so.
     /// - If a memory becomes purged, it and all memories derived from it are forgotten in the same transaction, and
