@@ -319,6 +319,7 @@ macro_rules! promises {
                 what_was_given_out_under_another_id_is_recognised: IgnoresNames,
                 a_merged_memory_is_stored_with_all_of_it: LosesMerges,
                 a_message_that_comes_late_has_its_place: LosesMerges,
+                what_came_is_told_from_what_was_stored_here: LosesMerges,
                 the_later_of_two_marks_holds: TakesWhatComes,
                 a_merged_forgetting_forgets_what_is_derived_too: DropsStates,
                 a_merged_purge_removes_the_text_and_nothing_brings_it_back: DropsStates,

@@ -61,6 +61,21 @@ pub async fn a_message_that_comes_late_has_its_place(fixture: Fixture) {
     assert!(fixture.store.check(&fixture.scope).await.answered().is_sound());
 }
 
+pub async fn what_came_is_told_from_what_was_stored_here(fixture: Fixture) {
+    let own = fixture.put(message("s", "maple")).await;
+    let come = incoming(message("ana/auth", "larch"), &ana(), ExchangedState::default());
+    let came = come.id.clone();
+    assert_eq!(fixture.merge(vec![come]).await, [MergeOutcome::Stored]);
+    let (mut keys, mut only) = (Vec::new(), Vec::new());
+    for id in [&own, &came] {
+        let key = fixture.living(id).await.expect("it is stored").key;
+        keys.push(key);
+        only.extend((*id == came).then_some(key));
+    }
+    let found = fixture.store.came_from_peers(&fixture.scope, keys).await.answered();
+    assert_eq!(found, only);
+}
+
 pub async fn the_later_of_two_marks_holds(fixture: Fixture) {
     let larch = note("larch");
     let id = fixture.put(larch.clone()).await;
