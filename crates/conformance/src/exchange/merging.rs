@@ -74,6 +74,17 @@ pub async fn what_came_is_told_from_what_was_stored_here(fixture: Fixture) {
     }
     let found = fixture.store.came_from_peers(&fixture.scope, keys).await.answered();
     assert_eq!(found, only);
+    // What the peer extracted from its messages is not removed in order to be extracted again.
+    let mut extracted = fact("ana/auth", "of larch", &[&came]);
+    extracted.draft.author = Some(ana());
+    let extracted = incoming(extracted, &ana(), ExchangedState::default());
+    assert_eq!(fixture.merge(vec![extracted]).await, [MergeOutcome::Stored]);
+    fixture.put(fact("s", "of maple", &[&own])).await;
+    for (session, removed) in [("s", 1), ("ana/auth", 0)] {
+        let found = fixture.store.remove_extracts(&fixture.scope, &name(session), 9).await.answered();
+        assert_eq!(found, removed, "{session}");
+    }
+    assert!(fixture.listed(&Filter::default()).await.contains(&"of larch".to_owned()));
 }
 
 pub async fn the_later_of_two_marks_holds(fixture: Fixture) {

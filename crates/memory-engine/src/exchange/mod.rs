@@ -25,12 +25,8 @@ impl MemoryStore {
         keys: Vec<MemoryKey>,
     ) -> Result<Vec<MemoryKey>> {
         self.read(scope, |state| {
-            let came = |memory: &Stored| {
-                let own = &memory.exchanged;
-                own.id.as_ref().map_or(own.by.is_some(), |travelling| *travelling == memory.id)
-            };
             let view = state.living(scope);
-            let found = view.all().filter(|(key, memory)| keys.contains(key) && came(memory));
+            let found = view.all().filter(|(key, memory)| keys.contains(key) && memory.came());
             Ok(found.map(|(key, _)| key).collect())
         })
     }

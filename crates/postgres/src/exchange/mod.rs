@@ -23,6 +23,12 @@ use tiro_base::scope::{AuthorId, Scope};
 use tiro_store::decide::exchange;
 use tiro_store::{Changes, Incoming, MergeOutcome, MergeRights, WantedChanges};
 
+/// The condition that the memory `m` with the row `x` of `exchange` came from a peer. It is stored under the id under
+/// which it travels, then. What was stored here first travels under another id, or under the same one if no peer knows the
+/// user by another name.
+pub(crate) const CAME: &str =
+    "CASE WHEN x.exchange_id IS NULL THEN x.changed_by IS NOT NULL ELSE x.exchange_id = m.id END";
+
 impl PostgresStore {
     pub(crate) async fn came_from_peers(
         &self,
@@ -35,11 +41,8 @@ impl PostgresStore {
             );
             of_scope(&tx, scope, Which::Living, &mut sql).await?;
             let keys = sql.bind(keys.iter().map(|key| key.in_store()).collect::<Vec<i64>>());
-            // What is stored under the id under which it travels came from elsewhere. What was stored here first travels
-            // under another id, or under the same one if no peer knows the user by another name.
             sql.push(&format!(
-                " AND m.seq = ANY ({keys}) AND CASE WHEN x.exchange_id IS NULL THEN x.changed_by IS NOT NULL
-                     ELSE x.exchange_id = m.id END ORDER BY m.seq"
+                " AND m.seq = ANY ({keys}) AND {CAME} ORDER BY m.seq"
             ));
             tx.query(&sql).await?.iter().map(|row| memory_key(row, 0)).collect()
         })

@@ -24,6 +24,11 @@ use tiro_base::scope::{AuthorId, Scope};
 use tiro_store::decide::exchange;
 use tiro_store::{Changes, Incoming, MergeOutcome, MergeRights, WantedChanges};
 
+/// The condition that the memory `m` with the row `e` of `exchange` came from a peer. It is stored under the id under
+/// which it travels, then. What was stored here first travels under another id, or under the same one if no peer knows the
+/// user by another name.
+pub(crate) const CAME: &str = "iif(e.exchange_id IS NULL, e.changed_by IS NOT NULL, e.exchange_id = m.id)";
+
 impl SqliteStore {
     pub(crate) async fn came_from_peers(
         &self,
@@ -32,12 +37,10 @@ impl SqliteStore {
     ) -> error::Result<Vec<MemoryKey>> {
         self.read(scope, move |_, connection, scope| {
             let conditions = Conditions::of_scope(connection, scope)?;
-            // What is stored under the id under which it travels came from elsewhere. What was stored here first travels
-            // under another id, or under the same one if no peer knows the user by another name.
             let sql = format!(
                 "SELECT m.seq FROM json_each(?) k CROSS JOIN memories m ON m.seq = k.value
                      CROSS JOIN exchange e ON e.memory = m.seq
-                 WHERE iif(e.exchange_id IS NULL, e.changed_by IS NOT NULL, e.exchange_id = m.id) AND {} ORDER BY m.seq",
+                 WHERE {CAME} AND {} ORDER BY m.seq",
                 conditions.sql
             );
             let keys: Vec<i64> = keys.iter().map(|key| key.in_store()).collect();
