@@ -268,6 +268,69 @@ fn a_second_machine_of_the_same_person_has_what_is_private_and_no_other_person_h
     assert!(one.hits("amberfinch").iter().all(|hit| hit["kind"] != "message"));
 }
 
+/// Marking a message makes it the latest change, so that it is sent after the messages that follow it. It then stood at
+/// the end of its session, on the server and on the other machine.
+#[test]
+fn a_message_that_was_marked_before_it_was_sent_keeps_its_place() {
+    let team = Team::new();
+    let ana = team.user("ana");
+    let one = Machine::new();
+    let mut server = one.home.serve(&one.repo.path);
+    let first = server.save("plan", "1", "The amberfinch sings at night.");
+    server.save("plan", "2", "The bullfinch sings at noon.");
+    server.save("plan", "3", "The chaffinch sings at dawn.");
+    drop(server);
+    assert!(one.run(&["mark", &first]).is_ok);
+    assert!(one.connect(&team.address(), &ana, &["--private"]).is_ok);
+    assert_eq!(one.sync().0, 3);
+    let two = Machine::of(&team, &ana, &["--private"]);
+    assert_eq!(two.sync(), (0, 3));
+    for (place, bird) in ["amberfinch", "bullfinch", "chaffinch"].into_iter().enumerate() {
+        for machine in [&one, &two] {
+            let shown = machine.json(&["show", &format!("plan#{place}")]);
+            assert!(shown["text"].to_string().contains(bird), "{place}: {shown}");
+        }
+    }
+}
+
+/// Each machine extracted the decisions from all messages, so that both had each decision twice once they had exchanged
+/// them. A decision that was forgotten on one came back from the other.
+#[test]
+fn a_decision_in_a_message_is_one_memory_on_both_machines() {
+    let team = Team::new();
+    let ana = team.user("ana");
+    let one = Machine::of(&team, &ana, &["--private"]);
+    let decisions = |machine: &Machine| {
+        let listed = machine.json(&["list", "--kind", "decision"]);
+        listed["memories"].as_array().unwrap_or_else(|| panic!("{listed}")).clone()
+    };
+    let mut server = one.home.serve(&one.repo.path);
+    server.save("plan", "1", "We decided to use granite for the bridge.");
+    server.save("plan", "2", "Please draw it.");
+    eventually(|| decisions(&one).len() == 1);
+    drop(server);
+    one.sync();
+    let two = Machine::of(&team, &ana, &["--private"]);
+    two.sync();
+    // There the session goes on, so that its messages are read for decisions.
+    let mut server = two.home.serve(&two.repo.path);
+    server.save("plan", "3", "We decided to use oak for the gate.");
+    server.save("plan", "4", "Please draw it, too.");
+    eventually(|| decisions(&two).iter().any(|it| it["line"].to_string().contains("oak")));
+    drop(server);
+    for machine in [&two, &one, &two] {
+        machine.sync();
+    }
+    for machine in [&one, &two] {
+        assert_eq!(decisions(machine).len(), 2, "{:?}", decisions(machine));
+    }
+    let granite = decisions(&one).into_iter().find(|it| it["line"].to_string().contains("granite")).unwrap();
+    assert!(one.run(&["forget", granite["id"].as_str().unwrap()]).is_ok);
+    one.sync();
+    two.sync();
+    assert_eq!(decisions(&two).len(), 1, "{:?}", decisions(&two));
+}
+
 /// The idle worker of an agent's server does it: nobody runs `tiro sync`.
 #[test]
 fn a_running_server_exchanges_by_itself() {

@@ -320,6 +320,8 @@ macro_rules! promises {
                 what_was_given_out_under_another_id_is_recognised: IgnoresNames,
                 what_was_extracted_from_what_came_is_not_sent: LosesMerges,
                 a_merged_memory_is_stored_with_all_of_it: LosesMerges,
+                a_message_that_comes_late_has_its_place: LosesMerges,
+                what_came_is_told_from_what_was_stored_here: LosesMerges,
                 the_later_of_two_marks_holds: TakesWhatComes,
                 a_character_that_a_store_cannot_store_makes_no_other_text: DropsStates,
                 a_merged_forgetting_forgets_what_is_derived_too: DropsStates,

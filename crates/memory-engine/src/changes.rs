@@ -149,7 +149,7 @@ impl State {
 
     /// Updates the counts of the segment of a message that left or came back, and removes the summaries that were made
     /// with or without it.
-    fn message_changed(&mut self, message: &Stored, came_back: bool) {
+    pub fn message_changed(&mut self, message: &Stored, came_back: bool) {
         let (Some(key), Some(ordinal)) = (message.session, message.ordinal) else { return };
         let Some(session) = self.sessions.get_mut(&key) else { return };
         let sign = if came_back { 1 } else { -1 };

@@ -414,6 +414,12 @@ impl Stored {
         self.provenance == Provenance::Derived || self.kind == Kind::Conversation
     }
 
+    /// Returns whether it came from a peer. It is stored under the id under which it travels, then.
+    pub fn came(&self) -> bool {
+        let own = &self.exchanged;
+        own.id.as_ref().map_or(own.by.is_some(), |travelling| *travelling == self.id)
+    }
+
     /// Returns whether it is a fact or a decision that was extracted from a message.
     pub fn is_extract(&self) -> bool {
         self.provenance == Provenance::Derived && matches!(self.kind, Kind::Fact | Kind::Decision)

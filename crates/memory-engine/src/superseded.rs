@@ -60,6 +60,7 @@ impl MemoryStore {
             let is_extract = |(key, memory): &(&MemoryKey, &Stored)| {
                 memory.session == Some(session)
                     && memory.is_extract()
+                    && !memory.came()
                     && memory.is_living()
                     && memory.ordinal.is_none()
                     && !memory.marked

@@ -9,6 +9,7 @@ use crate::PostgresStore;
 use crate::columns::{memory_key, number, size};
 use crate::database::sql::Sql;
 use crate::error::Result;
+use crate::exchange::CAME;
 use crate::owners::session_called;
 use crate::read::conditions::{Which, of_scope};
 use crate::read::find::find_session;
@@ -53,15 +54,16 @@ impl PostgresStore {
     ) -> error::Result<usize> {
         write!(self, scope, tx => {
             let Some(session) = find_session(&tx, scope, session).await? else { return Ok(0) };
-            let sql = "DELETE FROM memories WHERE owner = $1 AND seq IN (
+            let sql = format!("DELETE FROM memories WHERE owner = $1 AND seq IN (
                     SELECT m.seq FROM memories m JOIN sessions s ON s.owner = m.owner AND s.seq = m.session
+                        JOIN exchange x ON x.owner = m.owner AND x.memory = m.seq
                     WHERE m.owner = $1 AND m.session = $2 AND s.noted < 0 AND m.ordinal IS NULL
                         AND m.provenance = 'derived' AND m.kind IN ('fact', 'decision') AND NOT m.marked
-                        AND m.importance IS NULL AND m.tombstoned_at IS NULL
-                        AND NOT EXISTS (SELECT FROM superseded x WHERE x.owner = m.owner AND x.memory = m.seq)
-                        AND NOT EXISTS (SELECT FROM superseded x WHERE x.newer_owner = m.owner AND x.newer = m.seq)
-                    ORDER BY m.seq LIMIT $3)";
-            let removed = tx.execute(sql, &[&session.owner, &session.seq, &number(limit)]).await?;
+                        AND m.importance IS NULL AND m.tombstoned_at IS NULL AND NOT {CAME}
+                        AND NOT EXISTS (SELECT FROM superseded r WHERE r.owner = m.owner AND r.memory = m.seq)
+                        AND NOT EXISTS (SELECT FROM superseded r WHERE r.newer_owner = m.owner AND r.newer = m.seq)
+                    ORDER BY m.seq LIMIT $3)");
+            let removed = tx.execute(&sql, &[&session.owner, &session.seq, &number(limit)]).await?;
             Ok(usize::try_from(removed).unwrap_or(usize::MAX))
         })
     }

@@ -6,6 +6,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 
 use crate::SqliteStore;
 use crate::error::Result;
+use crate::exchange::CAME;
 use crate::forget::erase;
 use crate::keys::{memory_key, optional_key};
 use crate::read::conditions::Conditions;
@@ -61,14 +62,15 @@ impl SqliteStore {
         self.write(scope, move |connection, scope| {
             let Some(session) = find_session(connection, scope, &session)? else { return Ok(0) };
             let extracts: Vec<i64> = connection
-                .prepare_cached(
-                    "SELECT seq FROM memories WHERE session = ?1 AND ordinal IS NULL AND provenance = 'derived'
-                         AND kind IN ('fact', 'decision') AND marked = 0 AND importance IS NULL
-                         AND tombstoned_at IS NULL
+                .prepare_cached(&format!(
+                    "SELECT m.seq FROM memories m JOIN exchange e ON e.memory = m.seq
+                     WHERE m.session = ?1 AND m.ordinal IS NULL AND m.provenance = 'derived'
+                         AND m.kind IN ('fact', 'decision') AND m.marked = 0 AND m.importance IS NULL
+                         AND m.tombstoned_at IS NULL AND NOT {CAME}
                          AND (SELECT noted FROM sessions WHERE seq = ?1) < 0
-                         AND NOT EXISTS (SELECT 1 FROM superseded s WHERE memories.seq IN (s.memory, s.newer))
-                     LIMIT ?2",
-                )?
+                         AND NOT EXISTS (SELECT 1 FROM superseded s WHERE m.seq IN (s.memory, s.newer))
+                     LIMIT ?2"
+                ))?
                 .query_map((session, i64::try_from(limit).unwrap_or(i64::MAX)), |row| row.get(0))?
                 .collect::<Result<_, _>>()?;
             extracts.iter().try_for_each(|extract| erase(connection, *extract))?;

@@ -198,6 +198,7 @@ macro_rules! methods {
                 cache(key: [u8; 32], body: String, now: Millis, ttl_ms: Millis, max_bytes: i64) -> ();
             }
             ReadChanges {
+                came_from_peers(keys: Vec<MemoryKey>) -> Vec<MemoryKey>;
                 changes(name: Option<&AuthorId>, wanted: &WantedChanges, after: i64, limit: usize) -> Changes;
             }
             MergeChanges {

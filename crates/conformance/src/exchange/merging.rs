@@ -41,6 +41,55 @@ pub async fn a_merged_memory_is_stored_with_all_of_it(fixture: Fixture) {
     assert!(fixture.store.check(&fixture.scope).await.answered().is_sound());
 }
 
+pub async fn a_message_that_comes_late_has_its_place(fixture: Fixture) {
+    let placed = |text: &str, ordinal: i64| {
+        let mut change = incoming(message("ana/auth", text), &ana(), ExchangedState::default());
+        change.content.as_mut().unwrap().ordinal = Some(ordinal);
+        change
+    };
+    // The first message was marked before it was sent, so that it comes after the others. The place of another one is
+    // taken.
+    let changes = vec![placed("larch", 1), placed("birch", 3), placed("maple", 0)];
+    assert_eq!(fixture.merge(changes).await, [MergeOutcome::Stored; 3]);
+    let changes = vec![placed("cedar", 3), placed("alder", 2)];
+    assert_eq!(fixture.merge(changes).await, [MergeOutcome::Stored; 2]);
+    let last = incoming(message("ana/auth", "aspen"), &ana(), ExchangedState::default());
+    assert_eq!(fixture.merge(vec![last]).await, [MergeOutcome::Stored]);
+    let rows = fixture.rows("ana/auth").await;
+    assert_eq!(rows.iter().map(|row| row.ordinal).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5]);
+    let texts = fixture.texts(rows.iter().map(|row| row.key).collect()).await;
+    assert_eq!(texts, ["maple", "larch", "alder", "birch", "cedar", "aspen"]);
+    // Two messages on either side are found with its words.
+    assert_eq!((fixture.found("maple").await, fixture.found("alder").await), (3, 5));
+    assert!(fixture.store.check(&fixture.scope).await.answered().is_sound());
+}
+
+pub async fn what_came_is_told_from_what_was_stored_here(fixture: Fixture) {
+    let own = fixture.put(message("s", "maple")).await;
+    let come = incoming(message("ana/auth", "larch"), &ana(), ExchangedState::default());
+    let came = come.id.clone();
+    assert_eq!(fixture.merge(vec![come]).await, [MergeOutcome::Stored]);
+    let (mut keys, mut only) = (Vec::new(), Vec::new());
+    for id in [&own, &came] {
+        let key = fixture.living(id).await.expect("it is stored").key;
+        keys.push(key);
+        only.extend((*id == came).then_some(key));
+    }
+    let found = fixture.store.came_from_peers(&fixture.scope, keys).await.answered();
+    assert_eq!(found, only);
+    // What the peer extracted from its messages is not removed in order to be extracted again.
+    let mut extracted = fact("ana/auth", "of larch", &[&came]);
+    extracted.draft.author = Some(ana());
+    let extracted = incoming(extracted, &ana(), ExchangedState::default());
+    assert_eq!(fixture.merge(vec![extracted]).await, [MergeOutcome::Stored]);
+    fixture.put(fact("s", "of maple", &[&own])).await;
+    for (session, removed) in [("s", 1), ("ana/auth", 0)] {
+        let found = fixture.store.remove_extracts(&fixture.scope, &name(session), 9).await.answered();
+        assert_eq!(found, removed, "{session}");
+    }
+    assert!(fixture.listed(&Filter::default()).await.contains(&"of larch".to_owned()));
+}
+
 pub async fn the_later_of_two_marks_holds(fixture: Fixture) {
     let larch = note("larch");
     let id = fixture.put(larch.clone()).await;

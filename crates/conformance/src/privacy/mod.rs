@@ -148,6 +148,7 @@ async fn keep_work(fixture: &Fixture, commit: MemoryKey, id: &MemoryId, key: Mem
 
 /// Reads that say nothing of what is private, whoever reads: of commits, of what is not there, and of sums.
 const SILENT: &[&str] = &[
+    "came_from_peers",
     "commit_authors",
     "commit_graph",
     "commit_named",

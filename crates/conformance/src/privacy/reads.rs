@@ -71,6 +71,7 @@ async fn of_memories(fixture: &Fixture, scope: &Scope, asked: &Asked, reads: &mu
     add!(reads, store.surroundings(scope, &session, 0, 5, 5));
     let before = Before { session: session.clone(), ordinal: 2, most: 5 };
     add!(reads, store.beside(scope, keys.clone(), Some(before)));
+    add!(reads, store.came_from_peers(scope, keys.clone()));
     add!(reads, store.references(scope, asked.key));
     add!(reads, store.refers_to(scope, asked.key));
     add!(reads, store.supersedes(scope, asked.key));

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use super::database::{Database, ThrowAway};
 use super::http::Caller;
 use crate::calls::path_text;
-use crate::client::{Place, Tiro};
+use crate::client::{Place, Tiro, memory_mib};
 
 /// How long `tiro user add` may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -100,12 +100,21 @@ impl Ground {
 
     /// Starts a replica on `port`, or on any port if that is 0.
     pub fn replica(&self, port: u16) -> Result<Replica> {
+        self.replica_of(&self.tiro, port)
+    }
+
+    /// Starts a replica that has no model, so that it searches by words alone.
+    pub fn replica_without_model(&self) -> Result<Replica> {
+        self.replica_of(&self.tiro.without_model(self.root.path())?, 0)
+    }
+
+    fn replica_of(&self, tiro: &Tiro, port: u16) -> Result<Replica> {
         let address = format!("127.0.0.1:{port}");
         let words = ["serve", "--http", &address, "--json", "--structured", "--project"];
         let words = [&words[..], &[path_text(&self.place.project)?]].concat();
         let log = self.root.path().join("replicas.log");
         let log = File::options().create(true).append(true).open(&log).context("opening a log")?;
-        let mut command = self.tiro.command(&self.place, &words);
+        let mut command = tiro.command(&self.place, &words);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
         let mut child = command.spawn().context("starting `tiro serve --http`")?;
         let mut line = String::new();
@@ -132,9 +141,12 @@ impl Replica {
 
     /// Returns the resident memory in MiB; `None` without `/proc`.
     pub fn resident_mib(&self) -> Option<f64> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-        Some(line.split_whitespace().next()?.parse::<f64>().ok()? / 1024.0)
+        memory_mib(self.child.id(), "VmRSS:")
+    }
+
+    /// Returns the most resident memory that it has had, in MiB; `None` without `/proc`.
+    pub fn peak_mib(&self) -> Option<f64> {
+        memory_mib(self.child.id(), "VmHWM:")
     }
 
     /// Returns the processor time that it used, in seconds; `None` without `/proc`.

@@ -107,7 +107,7 @@ pub fn measure(
         bail!("nothing was written, or no kill hit a write: nothing was tested");
     }
     report.must_be_zero("writes given up", seen.given_up);
-    look_up(&ground, &callers, replicas[0].port, &seen, report)?;
+    look_up(&ground, &callers, &seen, report)?;
     super::add_kinds(report, &seen.kinds);
     Ok(())
 }
@@ -166,8 +166,10 @@ fn write(
     }
 }
 
-/// Looks up every acknowledged write, in the database and by a search.
-fn look_up(ground: &Ground, callers: &[Caller], port: u16, seen: &Seen, report: &mut Report) -> Result<()> {
+/// Looks up every acknowledged write, in the database and by a search. The search is by words alone, because a mark means
+/// nothing: with a model, other texts may be as near to it.
+fn look_up(ground: &Ground, callers: &[Caller], seen: &Seen, report: &mut Report) -> Result<()> {
+    let replica = ground.replica_without_model()?;
     let texts = ground
         .database()?
         .texts("SELECT split_part(text, ' ', 1) FROM tiro.memories WHERE tombstoned_at IS NULL")
@@ -179,7 +181,7 @@ fn look_up(ground: &Ground, callers: &[Caller], port: u16, seen: &Seen, report: 
     let twice = counts.values().filter(|count| **count > 1).count();
     let is_found = |(number, mark): &&(usize, String)| {
         let arguments = json!({"query": mark, "k": 3});
-        let outcome = callers[*number].insist(port, "search_project_memory", &arguments, PATIENCE);
+        let outcome = callers[*number].insist(replica.port, "search_project_memory", &arguments, PATIENCE);
         outcome.structured()["hits"].to_string().contains(&format!("{mark} "))
     };
     let unfound = seen.acknowledged.iter().filter(|write| !is_found(write)).count();

@@ -1,6 +1,6 @@
 //! Whether a memory in files and one in PostgreSQL give the same answers.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
@@ -11,6 +11,7 @@ use crate::calls;
 use crate::client::{Era, Place, Server, Tiro};
 use crate::corpus::Corpus;
 use crate::stats::Report;
+use crate::suite::Message;
 
 /// How many hits are compared.
 const K: usize = 10;
@@ -18,12 +19,8 @@ const K: usize = 10;
 /// By how much scores may differ: answers show three decimals, and the last may be rounded either way.
 const TOLERANCE: f64 = 0.0011;
 
-/// How long the servers may take until they have nothing left to do.
-const REST: Duration = Duration::from_secs(600);
-
-/// How often in a row, every two seconds, both memories must be as they were. A server that nobody calls looks for work
-/// every five seconds, and summarises after it found nothing new twice.
-const SAME: usize = 10;
+/// How long `tiro stats` may take on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What is compared of a hit.
 #[derive(Debug, PartialEq)]
@@ -39,19 +36,21 @@ pub fn measure(sizes: &Sizes, url: &str, tiro: &Tiro, report: &mut Report) -> Re
     let files = tempfile::tempdir().context("making a temporary directory")?;
     let of_files = Place::create(files.path())?;
     let corpus = Corpus::new(sizes.seed);
-    let messages: Vec<_> = (0..sizes.messages).map(|index| corpus.message(index)).collect();
+    let messages: &Vec<_> = &(0..sizes.messages).map(|index| corpus.message(index)).collect();
     let without = Tiro { environment: Vec::new(), ..tiro.clone() };
-    let mut servers = Vec::new();
-    for (tiro, place) in [(&without, &of_files), (&ground.tiro, &ground.place)] {
-        let mut server = tiro.serve(place, Era::Session)?;
-        calls::save_messages(&mut server, &messages)?;
-        if super::has_model(tiro) {
-            calls::settle(tiro, place, &mut server)?;
-        }
-        servers.push(server);
+    let both = [(&without, &of_files), (&ground.tiro, &ground.place)];
+    std::thread::scope(|scope| {
+        let fill = |(tiro, place)| scope.spawn(move || fill(tiro, place, messages));
+        let fills = both.map(fill);
+        fills.into_iter().try_for_each(|fill| fill.join().expect("filling does not panic"))
+    })?;
+    let [of_files, of_database] = both.map(|(tiro, place)| counts(tiro, place));
+    let (of_files, of_database) = (of_files?, of_database?);
+    if of_files != of_database {
+        bail!("the two memories are not alike: {of_files} in files, {of_database} in PostgreSQL");
     }
-    rest(&[(&without, &of_files), (&ground.tiro, &ground.place)])?;
-    let [first, second] = &mut servers[..] else { unreachable!("two servers were started") };
+    let [first, second] = both.map(|(tiro, place)| tiro.serve(place, Era::Session));
+    let (first, second) = (&mut first?, &mut second?);
     let (mut different, mut hits, mut contexts) = (Vec::new(), 0, 0);
     for index in 0..sizes.questions {
         let question = corpus.query(index, sizes.messages);
@@ -76,29 +75,26 @@ pub fn measure(sizes: &Sizes, url: &str, tiro: &Tiro, report: &mut Report) -> Re
     Ok(different)
 }
 
-/// Waits until the servers have summarised everything that they do when nobody calls: summaries are memories, too, so they
-/// change the scores of others.
-fn rest(both: &[(&Tiro, &Place); 2]) -> Result<()> {
-    let began = Instant::now();
-    let mut before = Value::Null;
-    let mut same = 0;
-    while same < SAME {
-        if began.elapsed() > REST {
-            bail!("the two memories were not alike after {} s: {before}", REST.as_secs());
+/// Saves the messages, and does everything that a server would do later, while nobody calls: summaries are memories, too,
+/// so they change the scores of others.
+fn fill(tiro: &Tiro, place: &Place, messages: &[Message]) -> Result<()> {
+    let mut server = tiro.serve(place, Era::Session)?;
+    calls::save_messages(&mut server, messages)?;
+    server.close()?;
+    match super::has_model(tiro) {
+        true => calls::index(tiro, place),
+        // Without a model, the command summarises, but ends with an error since nothing can be embedded.
+        false => {
+            tiro.run_to_end(place, &["index", "--project", calls::path_text(&place.project)?], calls::LONG)?;
+            Ok(())
         }
-        std::thread::sleep(Duration::from_secs(2));
-        let counts = both.iter().map(|(tiro, place)| counts(tiro, place)).collect::<Result<Vec<_>>>()?;
-        let now = json!(counts);
-        same = if counts[0] == counts[1] && now == before { same + 1 } else { 0 };
-        before = now;
     }
-    Ok(())
 }
 
 /// Returns how many memories of each kind there are.
 fn counts(tiro: &Tiro, place: &Place) -> Result<Value> {
     let stats =
-        tiro.run(place, &["stats", "--json", "--project", calls::path_text(&place.project)?], REST)?;
+        tiro.run(place, &["stats", "--json", "--project", calls::path_text(&place.project)?], PATIENCE)?;
     let stats: Value = serde_json::from_str(&stats).context("`tiro stats` answers with JSON")?;
     let kinds = stats["kinds"].as_array().context("`tiro stats` counts kinds")?;
     Ok(kinds.iter().map(|kind| json!([kind["kind"], kind["memories"], kind["tokens"]])).collect())

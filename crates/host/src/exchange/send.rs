@@ -7,7 +7,7 @@ use crate::project::WritableProject;
 use tiro_base::error::{Error, Result};
 use tiro_base::memory::Kind;
 use tiro_base::scope::AuthorId;
-use tiro_store::{Change, WantedChanges};
+use tiro_store::{Change, Changes, WantedChanges};
 use tiro_sync::line::{self, Vectors};
 use tiro_sync::page::{End, LARGEST_SENT, Packer};
 use tiro_sync::remote::{Remote, Wanted};
@@ -63,65 +63,72 @@ pub(super) struct Sender<'a> {
     pub kinds: Vec<Kind>,
 }
 
+/// A page that is ready to be sent.
+struct Page {
+    bytes: Vec<u8>,
+    lines: usize,
+    /// Everything up to this number is sent once the page is.
+    reaches: i64,
+}
+
+/// The next changes as pages.
+struct Packed {
+    pages: Vec<Page>,
+    too_long: usize,
+    next: i64,
+    is_last: bool,
+}
+
 impl Sender<'_> {
-    /// Sends everything that changed since the last time.
+    /// Sends everything that changed since the last time. While the server works on some changes, the next ones are read.
     pub(super) async fn send(&self, progress: &mut Progress, sent: &mut Sent) -> Result<()> {
+        if self.kinds.is_empty() {
+            return Ok(());
+        }
+        let mut packed = self.packed(progress.sent).await?;
+        loop {
+            let Packed { pages, too_long, next, is_last } = packed;
+            sent.too_long += too_long;
+            let ahead = async {
+                match is_last {
+                    true => Ok(None),
+                    false => self.packed(next).await.map(Some),
+                }
+            };
+            let push = async {
+                for page in pages {
+                    self.push(page.bytes, page.lines, sent).await?;
+                    progress.sent = page.reaches;
+                    self.place.keep(progress)?;
+                }
+                Ok::<(), Error>(())
+            };
+            let (pushed, ahead) = tokio::join!(push, ahead);
+            pushed?;
+            if progress.sent != next {
+                progress.sent = next;
+                self.place.keep(progress)?;
+            }
+            match ahead? {
+                Some(ahead) => packed = ahead,
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// Reads the changes after the number `after` and packs them into pages.
+    async fn packed(&self, after: i64) -> Result<Packed> {
         let name = AuthorId::new(&self.connection.user);
         let peer = Some(self.connection.device.clone());
         let wanted = WantedChanges { kinds: self.kinds.clone(), peer, with_private: true };
-        if wanted.kinds.is_empty() {
-            return Ok(());
-        }
         let (store, scope) = (self.project.store.as_ref(), &self.project.scope);
-        loop {
-            let changes = store.changes(scope, Some(&name), &wanted, progress.sent, BATCH).await?;
-            let mut page = Packer::default();
-            let mut last = progress.sent;
-            for change in &changes.changes {
-                let Some(line) = self.line(change) else {
-                    sent.too_long += 1;
-                    continue;
-                };
-                if !page.fits(line.len()) {
-                    let full = std::mem::take(&mut page);
-                    self.push(full, sent, last).await?;
-                    progress.sent = last;
-                    self.place.keep(progress)?;
-                }
-                page.add(&line);
-                last = change.number;
-            }
-            if page.lines() > 0 {
-                self.push(page, sent, changes.next).await?;
-            }
-            if progress.sent != changes.next {
-                progress.sent = changes.next;
-                self.place.keep(progress)?;
-            }
-            if changes.is_last {
-                return Ok(());
-            }
-        }
+        let changes = store.changes(scope, Some(&name), &wanted, after, BATCH).await?;
+        // Compressing takes some milliseconds.
+        let packed = tokio::task::spawn_blocking(move || pack(&changes, after)).await;
+        Ok(packed.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic())))
     }
 
-    /// Returns the line of a change, without vectors if it is too long with them. Returns `None` if it is too long
-    /// without them, too.
-    fn line(&self, change: &Change) -> Option<String> {
-        let fits = |line: &String| {
-            // Most lines are far shorter than what a server takes, even if they can't be compressed.
-            line.len() < LARGEST_SENT / 2 || {
-                let mut page = Packer::default();
-                page.add(line);
-                page.finish(End::default()).len() <= LARGEST_SENT
-            }
-        };
-        let written = |vectors| Some(line::write(change, vectors)).filter(|line| fits(line));
-        written(Vectors::Kept).or_else(|| written(Vectors::LeftOut))
-    }
-
-    async fn push(&self, page: Packer, sent: &mut Sent, next: i64) -> Result<()> {
-        let lines = page.lines();
-        let page = page.finish(End { next, more: false });
+    async fn push(&self, page: Vec<u8>, lines: usize, sent: &mut Sent) -> Result<()> {
         let connection = self.connection;
         let wanted = Wanted {
             project: &connection.project,
@@ -141,4 +148,44 @@ impl Sender<'_> {
         }
         Ok(())
     }
+}
+
+/// Packs changes after the number `after` into pages.
+fn pack(changes: &Changes, after: i64) -> Packed {
+    let (mut pages, mut page, mut last, mut too_long) = (Vec::new(), Packer::default(), after, 0);
+    let finished = |page: Packer, reaches: i64| Page {
+        lines: page.lines(),
+        bytes: page.finish(End { next: reaches, more: false }),
+        reaches,
+    };
+    for change in &changes.changes {
+        let Some(line) = line_of(change) else {
+            too_long += 1;
+            continue;
+        };
+        if !page.fits(line.len()) {
+            pages.push(finished(std::mem::take(&mut page), last));
+        }
+        page.add(&line);
+        last = change.number;
+    }
+    if page.lines() > 0 {
+        pages.push(finished(page, changes.next));
+    }
+    Packed { pages, too_long, next: changes.next, is_last: changes.is_last }
+}
+
+/// Returns the line of a change, without vectors if it is too long with them. Returns `None` if it is too long without
+/// them, too.
+fn line_of(change: &Change) -> Option<String> {
+    let fits = |line: &String| {
+        // Most lines are far shorter than what a server takes, even if they can't be compressed.
+        line.len() < LARGEST_SENT / 2 || {
+            let mut page = Packer::default();
+            page.add(line);
+            page.finish(End::default()).len() <= LARGEST_SENT
+        }
+    };
+    let written = |vectors| Some(line::write(change, vectors)).filter(|line| fits(line));
+    written(Vectors::Kept).or_else(|| written(Vectors::LeftOut))
 }

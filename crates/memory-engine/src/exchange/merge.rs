@@ -1,11 +1,13 @@
 //! Merges what changed in another store.
 
-use crate::state::{Absent, ActKind, State};
+use crate::state::{Absent, ActKind, State, Stored};
 use tiro_base::error::Result;
 use tiro_base::memory::{Kind, MemoryId, MemoryKey, Millis};
 use tiro_base::scope::{AuthorId, Scope, Visibility};
 use tiro_store::decide::exchange::{self, KnownState, Verdict};
-use tiro_store::{ExchangedState, Incoming, IncomingMemory, MergeOutcome, MergeRights, Outcome, Reach};
+use tiro_store::{
+    ExchangedState, Incoming, IncomingMemory, MergeOutcome, MergeRights, Outcome, Reach, SessionKey,
+};
 
 /// The most ordinals that a message may skip.
 const WIDEST_GAP: i64 = 1_000_000;
@@ -184,11 +186,15 @@ impl State {
                 session.last = ordinal - 1;
             }
         }
+        let place = content.ordinal.filter(|ordinal| self.is_between(session, *ordinal));
         memory.id = self.free_id(scope, is_private, incoming.kind, &incoming.id);
         if self.insert(scope, &memory, session, is_private, now)? != Outcome::Stored {
             return Ok(None);
         }
         let Some(key) = self.key_in(&scope.tenant, &memory.id, is_private) else { return Ok(None) };
+        if let Some(place) = place {
+            self.put_between(key, place);
+        }
         let is_renamed = peer.name.is_some() && is_own && incoming.kind != Kind::Commit;
         if let Some(stored) = self.memories.get_mut(&key)
             && (is_renamed || memory.id != incoming.id)
@@ -197,6 +203,26 @@ impl State {
         }
         self.complete(scope, key, content);
         Ok(Some(key))
+    }
+
+    /// Returns whether a message with this ordinal would be one before others of its session, at a free place.
+    fn is_between(&mut self, session: Option<SessionKey>, ordinal: i64) -> bool {
+        let last = self.session_mut(session).map_or(-1, |session| session.last);
+        let is_at = |memory: &Stored| memory.session == session && memory.ordinal == Some(ordinal);
+        (0..=last).contains(&ordinal) && !self.memories.values().any(is_at)
+    }
+
+    /// Moves a message from the end of its session to a place before other messages.
+    fn put_between(&mut self, key: MemoryKey, ordinal: i64) {
+        let Some(memory) = self.memories.get_mut(&key).filter(|memory| memory.ordinal.is_some()) else {
+            return;
+        };
+        memory.ordinal = Some(ordinal);
+        let memory = memory.clone();
+        if let Some(session) = self.session_mut(memory.session) {
+            session.last -= 1;
+        }
+        self.message_changed(&memory, true);
     }
 
     /// Adds what a memory may lack of the content that came.
@@ -218,7 +244,7 @@ impl State {
 
     /// Returns the id that the memory which travels under `id` has here.
     fn local(&self, scope: &Scope, id: &MemoryId) -> MemoryId {
-        let is_it = |memory: &&crate::state::Stored| memory.exchanged.id.as_ref() == Some(id);
+        let is_it = |memory: &&Stored| memory.exchanged.id.as_ref() == Some(id);
         let known = self.owned(&scope.tenant).map(|(_, memory)| memory).find(is_it);
         known.map_or_else(|| id.clone(), |memory| memory.id.clone())
     }

@@ -18,6 +18,19 @@ use tiro_store::{
 };
 
 impl MemoryStore {
+    /// Does as [`ReadChanges::came_from_peers`](tiro_store::ReadChanges::came_from_peers).
+    pub(crate) async fn came_from_peers(
+        &self,
+        scope: &Scope,
+        keys: Vec<MemoryKey>,
+    ) -> Result<Vec<MemoryKey>> {
+        self.read(scope, |state| {
+            let view = state.living(scope);
+            let found = view.all().filter(|(key, memory)| keys.contains(key) && memory.came());
+            Ok(found.map(|(key, _)| key).collect())
+        })
+    }
+
     /// Does as [`ReadChanges::changes`](tiro_store::ReadChanges::changes).
     pub(crate) async fn changes(
         &self,

@@ -9,9 +9,11 @@
 
 mod migrate;
 pub(crate) mod seen;
+mod sizes;
 pub(crate) mod sql;
 
 use std::collections::HashMap;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -60,6 +62,8 @@ struct Inner {
     counts: Counts,
     /// Which lists of vectors have an index.
     graphs: Graphs,
+    /// How many memories this process stored since it last looked how large the tables are.
+    stored: AtomicUsize,
     /// What the servers share beside the database.
     shared_cache: OnceLock<Valkey>,
     /// The id of the database.
@@ -139,6 +143,7 @@ impl Database {
             owners: Mutex::default(),
             counts: Counts::default(),
             graphs: Graphs::default(),
+            stored: AtomicUsize::new(0),
             shared_cache: OnceLock::new(),
             id: tokio::sync::OnceCell::new(),
             runtime: Some(runtime),

@@ -10,7 +10,7 @@ use crate::forget::{SelectedRow, merged};
 use crate::superseded;
 use crate::transactions::Transaction;
 use crate::write::evidence::Evidence;
-use crate::write::{Batch, NewMemory};
+use crate::write::{Batch, NewMemory, Wanted};
 use tiro_base::memory::{Kind, MemoryId, Millis};
 use tiro_base::scope::{AuthorId, Scope, Visibility};
 use tiro_store::decide::exchange::{self, Verdict};
@@ -179,9 +179,10 @@ impl<'m> Merging<'m> {
         let mut stored = HashSet::new();
         for (each, owner, memory) in new() {
             let ordinal = each.incoming.content.as_ref().and_then(|content| content.ordinal);
+            let place = ordinal.map_or(Wanted::Next, Wanted::At);
             // The memory comes although its sources may be forgotten or missing here.
             let new =
-                NewMemory { memory, ordinal, is_forgotten: true, is_marked: each.incoming.state.is_marked };
+                NewMemory { memory, place, is_forgotten: true, is_marked: each.incoming.state.is_marked };
             if batch.add(self.tx, self.scope, new).await? == Outcome::Stored {
                 stored.insert((owner, memory.id.clone()));
             }

@@ -13,14 +13,41 @@ mod merge;
 mod settle;
 
 use crate::PostgresStore;
+use crate::columns::memory_key;
+use crate::database::sql::Sql;
+use crate::read::conditions::{Which, of_scope};
 use crate::transactions::{read, write};
 use tiro_base::error;
-use tiro_base::memory::Millis;
+use tiro_base::memory::{MemoryKey, Millis};
 use tiro_base::scope::{AuthorId, Scope};
 use tiro_store::decide::exchange;
 use tiro_store::{Changes, Incoming, MergeOutcome, MergeRights, WantedChanges};
 
+/// The condition that the memory `m` with the row `x` of `exchange` came from a peer. It is stored under the id under
+/// which it travels, then. What was stored here first travels under another id, or under the same one if no peer knows the
+/// user by another name.
+pub(crate) const CAME: &str =
+    "CASE WHEN x.exchange_id IS NULL THEN x.changed_by IS NOT NULL ELSE x.exchange_id = m.id END";
+
 impl PostgresStore {
+    pub(crate) async fn came_from_peers(
+        &self,
+        scope: &Scope,
+        keys: Vec<MemoryKey>,
+    ) -> error::Result<Vec<MemoryKey>> {
+        read!(self, scope, tx => {
+            let mut sql = Sql::new(
+                "SELECT m.seq FROM memories m JOIN exchange x ON x.owner = m.owner AND x.memory = m.seq WHERE ",
+            );
+            of_scope(&tx, scope, Which::Living, &mut sql).await?;
+            let keys = sql.bind(keys.iter().map(|key| key.in_store()).collect::<Vec<i64>>());
+            sql.push(&format!(
+                " AND m.seq = ANY ({keys}) AND {CAME} ORDER BY m.seq"
+            ));
+            tx.query(&sql).await?.iter().map(|row| memory_key(row, 0)).collect()
+        })
+    }
+
     pub(crate) async fn changes(
         &self,
         scope: &Scope,
@@ -55,6 +82,8 @@ impl PostgresStore {
         let merged: error::Result<(Vec<MergeOutcome>, bool)> =
             write!(self, scope, tx => { merge::merge(&tx, scope, peer, &incoming, now).await });
         let (outcomes, is_purging) = merged?;
+        let stored = outcomes.iter().filter(|outcome| **outcome == MergeOutcome::Stored).count();
+        self.database().grew(stored).await;
         if is_purging {
             self.drop_shared_answers(scope).await?;
             self.finish_purges(scope, Millis::MAX).await?;

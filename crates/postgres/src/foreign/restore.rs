@@ -11,7 +11,7 @@ use crate::forget::tombstone;
 use crate::superseded;
 use crate::transactions::{Transaction, write};
 use crate::write::evidence::Evidence;
-use crate::write::{Batch, NewMemory};
+use crate::write::{Batch, NewMemory, Wanted};
 use tiro_base::error;
 use tiro_base::memory::{MemoryId, Millis};
 use tiro_base::scope::{Scope, Visibility};
@@ -126,8 +126,8 @@ async fn restore(
     let mut receipt = Receipt::default();
     let mut batch = Batch::open(tx, scope, restored.iter().map(|each| &each.memory), now).await?;
     for RestoredMemory { memory, ordinal, forgotten, is_marked, .. } in restored {
-        let (ordinal, is_forgotten) = (*ordinal, forgotten.is_some());
-        let new = NewMemory { memory, ordinal, is_forgotten, is_marked: *is_marked };
+        let (place, is_forgotten) = (ordinal.map_or(Wanted::Next, Wanted::After), forgotten.is_some());
+        let new = NewMemory { memory, place, is_forgotten, is_marked: *is_marked };
         let outcome = batch.add(tx, scope, new).await?;
         if outcome == Outcome::Stored && forgotten.is_none() {
             receipt.pending += memory.chunks.iter().filter(|chunk| chunk.embedding.is_none()).count();

@@ -5,6 +5,7 @@ mod backups;
 pub(crate) mod engine;
 mod found;
 mod graphs;
+mod growing;
 mod promises;
 mod purging;
 mod refused;

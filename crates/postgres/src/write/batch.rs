@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use super::chunks::ChunkRows;
 use super::evidence::Evidence;
 use super::nul::storable;
-use super::session::OpenSession;
+use super::session::{OpenSession, Wanted};
 use crate::columns::number;
 use crate::error::{Error, Result};
 use crate::owners::{self, Place};
@@ -24,8 +24,8 @@ use tiro_store::{Outcome, PreparedMemory};
 pub(crate) struct NewMemory<'m> {
     /// The memory.
     pub memory: &'m PreparedMemory,
-    /// The ordinal that a message had in a backup, if it is restored.
-    pub ordinal: Option<i64>,
+    /// The place of a message in its session.
+    pub place: Wanted,
     /// Whether the caller forgets it in the same transaction. Such a memory is stored even if its sources are
     /// forgotten.
     pub is_forgotten: bool,
@@ -36,7 +36,7 @@ pub(crate) struct NewMemory<'m> {
 impl<'m> NewMemory<'m> {
     /// Returns a memory that is written for the first time.
     pub fn of(memory: &'m PreparedMemory) -> NewMemory<'m> {
-        NewMemory { memory, ordinal: None, is_forgotten: false, is_marked: false }
+        NewMemory { memory, place: Wanted::Next, is_forgotten: false, is_marked: false }
     }
 }
 
@@ -162,7 +162,7 @@ impl Batch {
 
     /// Gives a memory its place, and returns its outcome. Its rows are inserted by [`Batch::close`].
     pub async fn add(&mut self, tx: &Transaction, scope: &Scope, new: NewMemory<'_>) -> Result<Outcome> {
-        let NewMemory { memory, ordinal: wanted, is_forgotten, is_marked } = new;
+        let NewMemory { memory, place: wanted, is_forgotten, is_marked } = new;
         let memory = &*storable(memory);
         let PreparedMemory { id, draft, .. } = memory;
         let Place { owner, session } = owners::of_draft(tx, scope, draft).await?;
@@ -212,7 +212,7 @@ impl Batch {
         // A message that is given to the stash has no place among the messages of its session.
         let is_numbered = draft.kind.group() == Group::Message && draft.identity != Identity::Segment;
         let ordinal = match session {
-            Some(session) if is_numbered => Some(session.next(wanted)),
+            Some(session) if is_numbered => Some(session.next(tx, wanted).await?),
             _ => None,
         };
         self.rows.push((owner, seq), memory, author, (session_seq, ordinal), hash.as_bytes());

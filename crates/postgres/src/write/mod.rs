@@ -13,6 +13,7 @@ pub(crate) mod session;
 pub(crate) mod turns;
 
 pub(crate) use batch::{Batch, NewMemory};
+pub(crate) use session::Wanted;
 
 use crate::PostgresStore;
 use crate::error::Result;
@@ -40,6 +41,7 @@ impl PostgresStore {
             let done: error::Result<Receipt> =
                 write!(self, scope, tx => { save_batch(&tx, scope, some, now).await });
             let done = done?;
+            self.database().grew(some.len()).await;
             receipt.outcomes.extend(done.outcomes);
             receipt.pending += done.pending;
             on_batch(receipt.outcomes.len());

@@ -1,6 +1,8 @@
 //! The state of a session while memories are written to it.
 
-use super::turns::index_turns;
+use std::collections::BTreeSet;
+
+use super::turns::{index_neighbours, index_turns};
 use crate::error::Result;
 use crate::owners::SessionRef;
 use crate::transactions::Transaction;
@@ -14,8 +16,21 @@ pub(crate) struct OpenSession {
     next_ordinal: i64,
     /// The new messages: their ordinals, which rise.
     new: Vec<i64>,
+    /// The ordinals of new messages between older ones.
+    between: BTreeSet<i64>,
     pub(super) branch: Option<String>,
     pub(super) head: Option<String>,
+}
+
+/// The place of a new message in its session.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Wanted {
+    /// After all others.
+    Next,
+    /// After all others, and not before the place with this ordinal, which it had in a backup.
+    After(i64),
+    /// The place with this ordinal, which it has in another store; after all others if another message has that place.
+    At(i64),
 }
 
 /// The maximum number of ordinals that a restored message may skip. Skipped ordinals belong to purged messages.
@@ -42,21 +57,36 @@ impl OpenSession {
             seq: row.get(0),
             next_ordinal: row.get(1),
             new: Vec::new(),
+            between: BTreeSet::new(),
             branch: None,
             head: None,
         })
     }
 
-    /// Returns the ordinal of a new message: the next one, or `wanted` if that is greater.
-    pub(super) fn next(&mut self, wanted: Option<i64>) -> i64 {
-        let gap = wanted.and_then(|wanted| wanted.checked_sub(self.next_ordinal));
-        if gap.is_some_and(|gap| (1..=WIDEST_GAP).contains(&gap)) {
-            self.next_ordinal += gap.unwrap_or_default();
+    /// Returns the ordinal of a new message.
+    pub(super) async fn next(&mut self, tx: &Transaction, wanted: Wanted) -> Result<i64> {
+        if let Wanted::After(least) | Wanted::At(least) = wanted {
+            let gap = least.checked_sub(self.next_ordinal);
+            self.next_ordinal += gap.filter(|gap| (1..=WIDEST_GAP).contains(gap)).unwrap_or_default();
+        }
+        if let Wanted::At(place) = wanted
+            && (0..self.next_ordinal).contains(&place)
+            && self.is_free(tx, place).await?
+        {
+            self.between.insert(place);
+            return Ok(place);
         }
         let ordinal = self.next_ordinal;
         self.new.push(ordinal);
         self.next_ordinal += 1;
-        ordinal
+        Ok(ordinal)
+    }
+
+    /// Returns whether no message has this ordinal.
+    async fn is_free(&self, tx: &Transaction, ordinal: i64) -> Result<bool> {
+        let is_taken = "SELECT FROM memories WHERE owner = $1 AND session = $2 AND ordinal = $3";
+        let is_new = self.new.binary_search(&ordinal).is_ok() || self.between.contains(&ordinal);
+        Ok(!is_new && !tx.exists(is_taken, &[&self.owner, &self.seq, &ordinal]).await?)
     }
 
     /// Stores the branch and commit of the session, and indexes its new messages. The messages just before the new ones
@@ -73,6 +103,13 @@ impl OpenSession {
         if let (Some(first), Some(last)) = (self.new.first(), self.new.last()) {
             let session = SessionRef { owner: self.owner, seq: self.seq };
             index_turns(tx, session, first - NEIGHBOURS..last + 1, *first).await?;
+        }
+        if !self.between.is_empty() {
+            let ordinals: Vec<i64> = self.between.iter().copied().collect();
+            let (owners, seqs) = (vec![self.owner; ordinals.len()], vec![self.seq; ordinals.len()]);
+            tx.execute("SELECT messages_changed($1, $2, $3)", &[&owners, &seqs, &ordinals]).await?;
+            let places = ordinals.iter().map(|ordinal| (self.owner, self.seq, *ordinal)).collect();
+            index_neighbours(tx, &places).await?;
         }
         Ok(())
     }

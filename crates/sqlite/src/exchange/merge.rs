@@ -148,7 +148,7 @@ impl Merging<'_> {
                     Entry::Vacant(new) => new.insert(OpenSession::open(connection, &part, &id)?),
                 };
                 if let Some(ordinal) = content.ordinal {
-                    session.skip_to(ordinal, WIDEST_GAP);
+                    session.place(connection, ordinal, WIDEST_GAP)?;
                 }
                 Some(session)
             }

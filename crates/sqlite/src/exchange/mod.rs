@@ -12,14 +12,47 @@ mod known;
 mod merge;
 mod settled;
 
+use rusqlite::params_from_iter;
+use rusqlite::types::Value;
+
 use crate::SqliteStore;
+use crate::keys::memory_key;
+use crate::read::conditions::Conditions;
 use tiro_base::error;
-use tiro_base::memory::Millis;
+use tiro_base::memory::{MemoryKey, Millis};
 use tiro_base::scope::{AuthorId, Scope};
 use tiro_store::decide::exchange;
 use tiro_store::{Changes, Incoming, MergeOutcome, MergeRights, WantedChanges};
 
+/// The condition that the memory `m` with the row `e` of `exchange` came from a peer. It is stored under the id under
+/// which it travels, then. What was stored here first travels under another id, or under the same one if no peer knows the
+/// user by another name.
+pub(crate) const CAME: &str = "iif(e.exchange_id IS NULL, e.changed_by IS NOT NULL, e.exchange_id = m.id)";
+
 impl SqliteStore {
+    pub(crate) async fn came_from_peers(
+        &self,
+        scope: &Scope,
+        keys: Vec<MemoryKey>,
+    ) -> error::Result<Vec<MemoryKey>> {
+        self.read(scope, move |_, connection, scope| {
+            let conditions = Conditions::of_scope(connection, scope)?;
+            let sql = format!(
+                "SELECT m.seq FROM json_each(?) k CROSS JOIN memories m ON m.seq = k.value
+                     CROSS JOIN exchange e ON e.memory = m.seq
+                 WHERE {CAME} AND {} ORDER BY m.seq",
+                conditions.sql
+            );
+            let keys: Vec<i64> = keys.iter().map(|key| key.in_store()).collect();
+            let keys = Value::from(format!("{keys:?}"));
+            let mut statement = connection.prepare_cached(&sql)?;
+            let values = [keys].into_iter().chain(conditions.values);
+            let rows = statement.query_map(params_from_iter(values), |row| memory_key(row, 0))?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+
     pub(crate) async fn changes(
         &self,
         scope: &Scope,

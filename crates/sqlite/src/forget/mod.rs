@@ -359,33 +359,7 @@ fn reindex_neighbours<'a>(
     rows: impl Iterator<Item = &'a SelectedRow>,
 ) -> Result<()> {
     let turns: BTreeSet<(i64, i64)> = rows.filter_map(|row| row.session.zip(row.ordinal)).collect();
-    let mut turns = turns.into_iter().peekable();
-    while let Some((session, first)) = turns.next() {
-        let mut last = first;
-        while let Some((_, ordinal)) =
-            turns.next_if(|(next, ordinal)| *next == session && *ordinal <= last + 2)
-        {
-            last = ordinal;
-        }
-        // The nearest living neighbours may be many ordinals away: the messages between may be forgotten.
-        let nearest = |sql: &str, ordinal: i64| -> Result<Option<i64>> {
-            let reach = NEIGHBOURS;
-            Ok(connection.prepare_cached(sql)?.query_row((session, ordinal, reach), |row| row.get(0))?)
-        };
-        let from = nearest(
-            "SELECT min(ordinal) FROM (SELECT ordinal FROM memories WHERE session = ?1 AND ordinal < ?2
-                 AND tombstoned_at IS NULL ORDER BY ordinal DESC LIMIT ?3)",
-            first,
-        )?;
-        let to = nearest(
-            "SELECT max(ordinal) FROM (SELECT ordinal FROM memories WHERE session = ?1 AND ordinal > ?2
-                 AND tombstoned_at IS NULL ORDER BY ordinal LIMIT ?3)",
-            last,
-        )?;
-        // Older versions of Tiro gave every chunk a context, so all chunks are indexed again.
-        turns::index_turns(connection, session, from.unwrap_or(first)..to.unwrap_or(last) + 1, i64::MIN)?;
-    }
-    Ok(())
+    turns::index_around(connection, turns)
 }
 
 /// Returns the report about the rows. Private memories of others are left out.

@@ -72,11 +72,8 @@ fn insert(
     let place = session.as_ref().map(|session| session.seq);
     // A message that is given to the stash has no place among the messages of its session.
     let is_numbered = is_message && draft.identity != Identity::Segment;
-    let ordinal = session.as_ref().filter(|_| is_numbered).map(|session| session.next_ordinal);
+    let ordinal = session.filter(|_| is_numbered).map(OpenSession::take_ordinal);
     let seq = insert_row(connection, scope, memory, text_hash, (place, ordinal), now)?;
-    if let (Some(session), Some(_)) = (session, ordinal) {
-        session.next_ordinal += 1;
-    }
     if let Some(occurrence) = &draft.occurrence {
         record::repeat(connection, owner, id, occurrence)?;
     }

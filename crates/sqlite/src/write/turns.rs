@@ -1,6 +1,6 @@
 //! Makes the rows of messages in the text index. The context in a row consists of the messages before and after it.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
 
 use rusqlite::{Connection, Row};
@@ -29,6 +29,38 @@ struct Turn {
 pub(crate) fn index_turns(connection: &Connection, session: i64, places: Range<i64>, new: i64) -> Result<()> {
     let turns = turns_around(connection, session, &places)?;
     index_among(connection, &turns, Rows { new, only_outdated: false }, |turn| places.contains(&turn.ordinal))
+}
+
+/// Indexes the messages around places again, each a session and an ordinal, and the messages at these places: there,
+/// messages came or went.
+pub(crate) fn index_around(connection: &Connection, turns: BTreeSet<(i64, i64)>) -> Result<()> {
+    let mut turns = turns.into_iter().peekable();
+    while let Some((session, first)) = turns.next() {
+        let mut last = first;
+        while let Some((_, ordinal)) =
+            turns.next_if(|(next, ordinal)| *next == session && *ordinal <= last + 2)
+        {
+            last = ordinal;
+        }
+        // The nearest living neighbours may be many ordinals away: the messages between may be forgotten.
+        let nearest = |sql: &str, ordinal: i64| -> Result<Option<i64>> {
+            let reach = NEIGHBOURS;
+            Ok(connection.prepare_cached(sql)?.query_row((session, ordinal, reach), |row| row.get(0))?)
+        };
+        let from = nearest(
+            "SELECT min(ordinal) FROM (SELECT ordinal FROM memories WHERE session = ?1 AND ordinal < ?2
+                 AND tombstoned_at IS NULL ORDER BY ordinal DESC LIMIT ?3)",
+            first,
+        )?;
+        let to = nearest(
+            "SELECT max(ordinal) FROM (SELECT ordinal FROM memories WHERE session = ?1 AND ordinal > ?2
+                 AND tombstoned_at IS NULL ORDER BY ordinal LIMIT ?3)",
+            last,
+        )?;
+        // Older versions of Tiro gave every chunk a context, so all chunks are indexed again.
+        index_turns(connection, session, from.unwrap_or(first)..to.unwrap_or(last) + 1, i64::MIN)?;
+    }
+    Ok(())
 }
 
 /// Indexes the message with `ordinal` again, if an earlier version of the program indexed it and its row would get

@@ -10,12 +10,16 @@ pub use self::values::{
     MergeRights, WantedChanges,
 };
 use tiro_base::error::Result;
-use tiro_base::memory::Millis;
+use tiro_base::memory::{MemoryKey, Millis};
 use tiro_base::scope::{AuthorId, Scope};
 
 /// Reads what changed in a store, for a peer.
 #[async_trait]
 pub trait ReadChanges: Send + Sync {
+    /// Returns those of the living memories `keys` that came from a peer and were not stored here first, by ascending
+    /// key. What a peer makes of its own messages, such as the decisions in them, comes from that peer, too.
+    async fn came_from_peers(&self, scope: &Scope, keys: Vec<MemoryKey>) -> Result<Vec<MemoryKey>>;
+
     /// Returns up to `limit` changes with a number above `after`, of all memories that the scope's reader sees and that
     /// `wanted` admits: living, forgotten and purged ones. The sessions of the scope don't count.
     ///
@@ -54,6 +58,8 @@ pub trait MergeChanges: Send + Sync {
     /// - A memory that is not known is stored with its author and its state. If only its state came, the state is
     ///   remembered, and is merged with the content when that arrives from the same author. Until then, storing a memory
     ///   with this id does nothing if the remembered state is forgotten or purged.
+    /// - A message gets the ordinal that came along, also one before those of other messages of its session. If another
+    ///   message has this ordinal here, it gets the next one.
     /// - The state of a known memory becomes [`ExchangedState::merged`] of both states. Its text, author, session and
     ///   visibility never change. A memory is known if the reader sees it, and its id, or the id under which it travels,
     ///   is the id of the change.

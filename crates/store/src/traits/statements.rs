@@ -26,6 +26,6 @@ pub trait WriteStatements: Send + Sync {
     ) -> Result<()>;
 
     /// Removes up to `limit` living facts and decisions that were extracted from messages of the session. Memories that
-    /// the user marked or gave an importance stay. Returns how many were removed.
+    /// the user marked or gave an importance stay, and those that came from a peer. Returns how many were removed.
     async fn remove_extracts(&self, scope: &Scope, session: &SessionId, limit: usize) -> Result<usize>;
 }

@@ -2,7 +2,8 @@
 //!
 //! A call that needs the results, or the idle server, does this work in bounded steps. The extracted facts depend only
 //! on the messages. So two processes that read the same messages at the same time store the same facts. An assistant's
-//! statement is judged by the reply to it. So messages after the last message of a person are read again when a person
+//! statement is judged by the reply to it. Nothing is extracted from messages that came from another machine of the
+//! user, because what that machine extracted comes, too. So messages after the last message of a person are read again when a person
 //! has answered.
 
 pub mod corrections;
@@ -96,7 +97,15 @@ async fn unnoted(known: &Known<'_>) -> Result<Option<Unnoted>> {
         let facts: Vec<Fact> = facts(&said).into_iter().filter(|fact| fact.ordinal > noted).collect();
         (facts, read)
     };
-    let (facts, read) = blocking(extract).await?;
+    let (mut facts, read) = blocking(extract).await?;
+    if !facts.is_empty() {
+        // The facts in messages of another machine come from that machine.
+        let of_facts = read.iter().filter(|(row, _)| facts.iter().any(|fact| fact.ordinal == row.ordinal));
+        let keys = of_facts.map(|(row, _)| row.key).collect();
+        let came = known.project.store.came_from_peers(&known.project.scope, keys).await?;
+        let is_own = |ordinal| !read.iter().any(|(row, _)| row.ordinal == ordinal && came.contains(&row.key));
+        facts.retain(|fact| is_own(fact.ordinal));
+    }
     Ok(Some(Unnoted { noted, read, facts, last_reply, left }))
 }
 
