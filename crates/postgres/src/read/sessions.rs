@@ -250,7 +250,9 @@ async fn about(tx: &Transaction, sessions: &[Option<SessionRef>]) -> Result<Hash
         "SELECT s.owner, s.seq, nullif(btrim(s.title), ''), s.client, m.title, m.text, m.text_hash
          FROM unnest($1::bigint[], $2::bigint[]) u (owner, seq)
          JOIN sessions s ON s.owner = u.owner AND s.seq = u.seq
-         LEFT JOIN memories m ON m.owner = s.owner AND m.seq = coalesce({TITLED}, {FIRST})
+         -- Row security compares before a key is looked up, unless the key is a column: then all memories would be read.
+         LEFT JOIN LATERAL (SELECT coalesce({TITLED}, {FIRST}) AS seq OFFSET 0) t ON true
+         LEFT JOIN memories m ON m.owner = s.owner AND m.seq = t.seq
              AND (nullif(btrim(s.title), '') IS NULL OR m.topic = nullif(btrim(s.title), ''))"
     );
     let mut known = HashMap::new();
