@@ -301,18 +301,12 @@ impl Server {
 
     /// Returns the server's resident memory in MiB; `None` without `/proc`.
     pub fn resident_mib(&self) -> Option<f64> {
-        self.memory_mib("VmRSS:")
+        memory_mib(self.child.id(), "VmRSS:")
     }
 
     /// Returns the server's peak resident memory in MiB; `None` without `/proc`.
     pub fn peak_mib(&self) -> Option<f64> {
-        self.memory_mib("VmHWM:")
-    }
-
-    fn memory_mib(&self, field: &str) -> Option<f64> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
-        let line = status.lines().find_map(|line| line.strip_prefix(field))?;
-        Some(line.split_whitespace().next()?.parse::<f64>().ok()? / 1024.0)
+        memory_mib(self.child.id(), "VmHWM:")
     }
 
     fn write(&mut self, message: &Value) -> Result<()> {
@@ -424,6 +418,13 @@ fn wait(child: &mut Child, timeout: Duration) -> Result<Option<ExitStatus>> {
         thread::sleep(pause);
         pause = (pause * 2).min(Duration::from_millis(20));
     }
+}
+
+/// Returns a number of `/proc/PROCESS/status` in MiB, such as `VmRSS:`; `None` without `/proc`.
+pub fn memory_mib(process: u32, field: &str) -> Option<f64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix(field))?;
+    Some(line.split_whitespace().next()?.parse::<f64>().ok()? / 1024.0)
 }
 
 /// Returns the last `count` characters of `text`.

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use super::database::{Database, ThrowAway};
 use super::http::Caller;
 use crate::calls::path_text;
-use crate::client::{Place, Tiro};
+use crate::client::{Place, Tiro, memory_mib};
 
 /// How long `tiro user add` may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -141,9 +141,12 @@ impl Replica {
 
     /// Returns the resident memory in MiB; `None` without `/proc`.
     pub fn resident_mib(&self) -> Option<f64> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-        Some(line.split_whitespace().next()?.parse::<f64>().ok()? / 1024.0)
+        memory_mib(self.child.id(), "VmRSS:")
+    }
+
+    /// Returns the most resident memory that it has had, in MiB; `None` without `/proc`.
+    pub fn peak_mib(&self) -> Option<f64> {
+        memory_mib(self.child.id(), "VmHWM:")
     }
 
     /// Returns the processor time that it used, in seconds; `None` without `/proc`.

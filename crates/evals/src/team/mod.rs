@@ -13,6 +13,7 @@ mod latency;
 mod many;
 mod mixed;
 mod parity;
+mod synced;
 mod walls;
 
 use std::time::Instant;
@@ -22,6 +23,7 @@ use clap::ValueEnum;
 use serde_json::json;
 
 use self::http::Kinds;
+use self::synced::{offline, volume};
 use crate::client::Tiro;
 use crate::stats::Report;
 
@@ -55,6 +57,9 @@ pub struct Args {
     /// How often a replica, and the database, is killed
     #[arg(long)]
     kills: Option<usize>,
+    /// Memories of a machine that exchanges them
+    #[arg(long)]
+    machine_memories: Option<usize>,
     /// Seed of the random choices
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -75,6 +80,10 @@ enum Part {
     Parity,
     /// The memory of a replica that many users called
     Many,
+    /// Time and memory of exchanging many memories
+    Sync,
+    /// The answers of two machines of one person that worked without a network
+    Machines,
 }
 
 /// How much is measured.
@@ -95,6 +104,10 @@ struct Sizes {
     /// Users and projects of one replica.
     callers: usize,
     projects: usize,
+    /// Memories of a machine that exchanges them.
+    machine: usize,
+    /// Weeks that two machines work without a network.
+    weeks: usize,
     seed: u64,
 }
 
@@ -115,6 +128,8 @@ impl Args {
             questions: or(None, 50, 1000),
             callers: or(None, 30, 1000),
             projects: or(None, 60, 2000),
+            machine: or(self.machine_memories, 2000, 100_000),
+            weeks: or(None, 2, 6),
             seed: self.seed,
         }
     }
@@ -126,7 +141,7 @@ pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
     let (_, url) = named.context("name a server of PostgreSQL by --database, as a superuser")?;
     let (sizes, mut report) = (args.sizes(), Report::default());
     let is_wanted = |part| args.parts.is_empty() || args.parts.contains(&part);
-    let (mut leaks, mut different) = (Vec::new(), Vec::new());
+    let (mut leaks, mut different, mut apart) = (Vec::new(), Vec::new(), Vec::new());
     for part in Part::value_variants().iter().copied().filter(|part| is_wanted(*part)) {
         eprint!("{part:?}... ");
         let began = Instant::now();
@@ -137,14 +152,16 @@ pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
             Part::Isolation => isolation::measure(&sizes, url, tiro, &mut report).map(|found| leaks = found),
             Part::Parity => parity::measure(&sizes, url, tiro, &mut report).map(|found| different = found),
             Part::Many => many::measure(&sizes, url, tiro, &mut report),
+            Part::Machines => offline::measure(&sizes, url, tiro, &mut report).map(|found| apart = found),
+            Part::Sync => volume::measure(&sizes, url, tiro, &mut report),
         };
         done.with_context(|| format!("measuring the part {part:?}"))?;
         eprintln!("{:.1} s", began.elapsed().as_secs_f64());
     }
-    for leak in leaks.iter().chain(&different).take(3) {
+    for leak in leaks.iter().chain(&different).chain(&apart).take(3) {
         eprintln!("{leak:#}");
     }
-    report.detail = json!({"short": args.short, "seed": args.seed, "leaks": leaks, "different": different});
+    report.detail = json!({"short": args.short, "seed": args.seed, "leaks": leaks, "different": different, "apart": apart});
     Ok(report)
 }
 
