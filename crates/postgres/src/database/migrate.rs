@@ -16,7 +16,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0005_members.sql"),
     include_str!("../../migrations/0006_databases.sql"),
     include_str!("../../migrations/0007_exchange.sql"),
-    include_str!("../../migrations/0008_labels.sql"),
+    include_str!("../../migrations/0008_searches.sql"),
 ];
 
 /// The oldest schema version that a program must know to read and to write a database with the newest schema.
