@@ -35,3 +35,18 @@ BEGIN
         WHERE s.owner = r.owner AND s.facet = r.facet;
     RETURN NULL;
 END $$;
+
+-- The second wall once more, as a condition that the planner takes for true half of the time. As `owner = ANY (...)`, beside
+-- the same condition of the statement itself and that of a join, it made every owner's rows seem one, so that any index
+-- that begins with the owner seemed as good as the key: 600 memories were looked up in 66 ms instead of 2. The setting is
+-- read once for a statement.
+DO $$
+DECLARE
+    name text;
+BEGIN
+    FOR name IN SELECT tablename FROM pg_policies WHERE schemaname = current_schema() AND policyname = 'of_owners' LOOP
+        EXECUTE format('ALTER POLICY of_owners ON %I USING (CASE WHEN owner = ANY (
+            (SELECT string_to_array(current_setting(''tiro.owners'', true), '','')::bigint[])::bigint[])
+            THEN true ELSE false END)', name);
+    END LOOP;
+END $$;

@@ -3,7 +3,8 @@
 //! The first user saves messages through a replica. Their rows are then copied for all other users, with another owner:
 //! every key of the schema begins with the owner, so the copies are what the program itself would have stored. A search
 //! reads only the rows of one owner, so it makes no difference that the texts repeat. Without a model, vectors are made
-//! up: they take the same space, but searches work by words alone.
+//! up: they take the same space, but searches work by words alone. The rows are copied when the replica has done its work
+//! on the messages; otherwise, the work would be copied too, and done for all users at once.
 
 use std::time::{Duration, Instant};
 
@@ -44,6 +45,7 @@ pub fn fill(
     let database = ground.database()?;
     database.run("SET search_path = tiro, public")?;
     embed(&database, super::has_model(&ground.tiro))?;
+    rest(&database)?;
     let owner = "SELECT seq FROM owners WHERE author <> '' ORDER BY seq";
     let [template] = &database.texts(owner)?[..] else { bail!("one user saved, so one owner is private") };
     // Triggers and checks of foreign keys would do again what is copied.
@@ -94,6 +96,24 @@ fn embed(database: &Database, has_model: bool) -> Result<()> {
                  FROM generate_series(1, 384) WHERE p.chunk IS NOT NULL) v;
          DELETE FROM pending",
     )
+}
+
+/// Waits until the replica has nothing left to do about the messages.
+fn rest(database: &Database) -> Result<()> {
+    const QUIET: Duration = Duration::from_secs(5);
+    let (began, mut since, mut known) = (Instant::now(), Instant::now(), 0);
+    while since.elapsed() < QUIET {
+        if began.elapsed() > EMBEDDING {
+            bail!("the replica was not done within {} s", EMBEDDING.as_secs());
+        }
+        let waiting = database.number("SELECT count(*) FROM sessions WHERE grown IS NOT NULL")?;
+        let memories = database.number("SELECT count(*) FROM memories")?;
+        if waiting > 0 || memories != known {
+            (since, known) = (Instant::now(), memories);
+        }
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    Ok(())
 }
 
 /// Copies all rows of the owner `template` for the author `name`.

@@ -21,8 +21,10 @@ use tiro_base::scope::{Scope, Sessions};
 use tiro_store::tuning::FEW_CHUNKS;
 use tiro_store::{CandidateQuery, ChunkKey, DenseCandidate};
 
-/// How many times as many chunks as are wanted are read first, and how many times as many each further time. Arbitrary:
-/// few of a store's memories are forgotten.
+/// How many times as many chunks as are wanted are read first. Arbitrary: few of a store's memories are forgotten.
+const FIRST: usize = 2;
+
+/// How many times as many are read each further time. Arbitrary.
 const MORE: usize = 4;
 
 /// A chunk that may be near.
@@ -66,7 +68,7 @@ pub(super) async fn dense(
     let mut lists: Vec<(i16, Vec<DenseCandidate>)> =
         labels(groups).into_iter().map(|label| (label, Vec::new())).collect();
     let mut wanted: Vec<i16> = lists.iter().map(|(label, _)| *label).collect();
-    let mut most = limit * MORE;
+    let mut most = limit * FIRST;
     while !wanted.is_empty() {
         let found = nearest(tx, (space, embedding), &wanted, (&graphs, only.as_ref()), most).await?;
         admitted.look_up(found.iter().map(|near| near.chunk), usize::MAX).await?;

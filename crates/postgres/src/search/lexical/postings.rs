@@ -87,7 +87,7 @@ impl<'a> Postings<'a> {
         let sql = "SELECT r.chunk, array_agg(p.entry ORDER BY w.place)
             FROM postings r CROSS JOIN unnest($3::text[]) WITH ORDINALITY w (stem, place)
             JOIN postings p ON p.owner = r.owner AND p.stem = w.stem AND p.chunk = r.chunk
-            WHERE r.owner = ANY ($1) AND r.stem = $2 GROUP BY r.chunk";
+            WHERE r.owner = ANY ($1) AND p.owner = ANY ($1) AND r.stem = $2 GROUP BY r.chunk";
         let mut found = Vec::new();
         for row in &self.tx.rows(sql, &[&self.tx.seen.parts, rarest, &stems]).await? {
             let entries: Vec<&[u8]> = row.try_get(1)?;
