@@ -342,3 +342,20 @@ pub async fn extracted_facts_are_removed_unless_they_are_marked(fixture: Fixture
     assert_eq!(left, ["a message", "oak", "willow"]);
     assert_eq!(fixture.undo().await.ids.len(), 1, "a forgotten fact is not removed for good");
 }
+
+pub async fn nearer_ones_that_are_not_admitted_take_no_place(fixture: Fixture) {
+    let nearer = (0..40).map(|number| embedded(message("away", &format!("maple said {number}")), NEAR));
+    fixture.save(nearer.collect()).await;
+    let gone = (0..40).map(|number| embedded(note(&format!("maple noted {number}")), NEAR));
+    let gone = fixture.save(gone.collect()).await.outcomes.into_iter().map(|(id, _)| id).collect();
+    fixture.store.forget(&fixture.scope, &Selection::Ids(gone), "o1", 5).await.answered();
+    let next = [0.8, 0.6, 0.0, 0.0];
+    for text in ["one", "two", "three"] {
+        fixture.put(embedded(note(text), next)).await;
+        fixture.put(embedded(message("here", &format!("said {text}")), next)).await;
+    }
+    let without = Filter { without: Some(name("away")), ..Filter::default() };
+    let mut near = fixture.near(&fixture.scope, &without, NEAR, 2).await;
+    near.sort();
+    assert_eq!(near, ["one", "said one", "said two", "two"]);
+}

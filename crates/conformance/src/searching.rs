@@ -2,7 +2,7 @@
 //! filter exclude.
 
 use super::fixture::{
-    Answered, Fixture, SPACE, by_meaning, by_words, commit, embedded, fact, message, message_at, name, note,
+    Answered, Fixture, SPACE, by_meaning, by_words, commit, embedded, fact, message, message_at, note,
     prepared, sha,
 };
 use tiro_base::filter::Filter;
@@ -82,22 +82,6 @@ pub async fn each_group_has_its_own_limit(fixture: Fixture) {
     let of = |group| found.iter().filter(|candidate| candidate.group == group).count();
     assert_eq!((of(Group::Note), of(Group::Message)), (2, 2));
     assert_eq!(fixture.near(&fixture.scope, &filter, NEAR, 2).await.len(), 4);
-}
-
-pub async fn nearer_ones_that_are_not_admitted_take_no_place(fixture: Fixture) {
-    let nearer = (0..40).map(|number| embedded(message("away", &format!("maple said {number}")), NEAR));
-    fixture.save(nearer.collect()).await;
-    let gone = (0..40).map(|number| embedded(note(&format!("maple noted {number}")), NEAR));
-    let gone = fixture.save(gone.collect()).await.outcomes.into_iter().map(|(id, _)| id).collect();
-    fixture.store.forget(&fixture.scope, &Selection::Ids(gone), "o1", 5).await.answered();
-    for text in ["one", "two", "three"] {
-        fixture.put(embedded(note(text), NEXT)).await;
-        fixture.put(embedded(message("here", &format!("said {text}")), NEXT)).await;
-    }
-    let without = Filter { without: Some(name("away")), ..Filter::default() };
-    let mut near = fixture.near(&fixture.scope, &without, NEAR, 2).await;
-    near.sort();
-    assert_eq!(near, ["one", "said one", "said two", "two"]);
 }
 
 pub async fn only_named_groups_are_searched(fixture: Fixture) {

@@ -24,7 +24,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::error::{Error, Result};
 use crate::search::counts::Counts;
-use crate::search::graph::Graphs;
+use crate::search::graphs::Graphs;
 use tiro_base::error::{Kind, quoted};
 use tiro_valkey::Valkey;
 

@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 use pgvector::HalfVector;
 
 use super::admitted::Admitted;
-use super::graph::{self, graphs};
+use super::graph::{self, Near, graphs};
 use super::label::labels;
 use crate::columns::number;
 use crate::database::Database;
@@ -26,16 +26,6 @@ const FIRST: usize = 2;
 
 /// How many times as many are read each further time. Arbitrary.
 const MORE: usize = 4;
-
-/// A chunk that may be near.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Near {
-    /// The label of its list.
-    pub label: i16,
-    /// The cosine distance of its vector from the embedding.
-    pub distance: f64,
-    pub chunk: i64,
-}
 
 /// Returns the SQL condition that the vector `v` is one of the space and can be compared with the query, and the
 /// expression for its distance from the query. The expression is safe for other vectors too, because nothing says that

@@ -5,29 +5,16 @@
 //! background, one list after the other, while all others read and write; until it is there, searches are exact. A graph
 //! is a partial index of the table, so it changes in the same transaction as the rows.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
-
 use deadpool_postgres::Object;
 use pgvector::HalfVector;
 
-use super::dense::Near;
 use crate::columns::number;
 use crate::database::Database;
 use crate::error::Result;
 use crate::transactions::Transaction;
 
-/// How many vectors a list must have to get a graph. Measured: 100,000 vectors of 384 dimensions take an exact search 95
-/// ms, and a graph 16 ms; building it takes 16 to 23 s.
-const MANY: i64 = 50_000;
-
 /// How many graphs a database may have. Every write looks at each of them. Arbitrary.
 const MOST_GRAPHS: i64 = 64;
-
-/// How long it is believed that a list is short, or has no graph yet.
-const BELIEVED: Duration = Duration::from_secs(60);
 
 /// How many neighbours a search of a graph keeps in view: the most that pgvector allows. With fewer, more of the nearest are
 /// missed.
@@ -36,18 +23,14 @@ const IN_VIEW: &str = "1000";
 /// The key of the lock under which one process builds graphs.
 const LOCK: i64 = 0x7469_726f_0001;
 
-/// Which lists have graphs, as far as this process knows.
-pub(crate) struct Graphs {
-    /// The labels whose lists have a graph, by part and space, and when that was read.
-    known: Mutex<HashMap<(i64, String), (Instant, Vec<i16>)>>,
-    /// [`MANY`], or less in tests.
-    many: AtomicI64,
-}
-
-impl Default for Graphs {
-    fn default() -> Graphs {
-        Graphs { known: Mutex::default(), many: AtomicI64::new(MANY) }
-    }
+/// A chunk that may be near.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Near {
+    /// The label of its list.
+    pub label: i16,
+    /// The cosine distance of its vector from the embedding.
+    pub distance: f64,
+    pub chunk: i64,
 }
 
 /// A list of vectors.
@@ -57,31 +40,6 @@ struct List {
     space: String,
     label: i16,
     dimensions: usize,
-}
-
-impl Graphs {
-    /// Lets lists with so many vectors have graphs, and forgets what is known.
-    #[cfg(test)]
-    pub fn begin_at(&self, many: i64) {
-        self.many.store(many, Ordering::Relaxed);
-        self.known.lock().unwrap().clear();
-    }
-
-    fn known(&self, part: i64, space: &str) -> Option<Vec<i16>> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let (read, labels) = known.get(&(part, space.to_owned()))?;
-        (read.elapsed() < BELIEVED).then(|| labels.clone())
-    }
-
-    fn remember(&self, part: i64, space: &str, labels: Vec<i16>) {
-        /// More are forgotten at once. Arbitrary: some megabytes.
-        const MOST: usize = 100_000;
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= MOST {
-            known.clear();
-        }
-        known.insert((part, space.to_owned()), (Instant::now(), labels));
-    }
 }
 
 /// Returns the lists of the reader's parts that have graphs: part and label. Has graphs built for long lists without one.
@@ -113,7 +71,7 @@ async fn labels_with_graphs(
     space: &str,
     dimensions: usize,
 ) -> Result<Vec<i16>> {
-    let many = database.graphs().many.load(Ordering::Relaxed);
+    let many = database.graphs().many();
     // How many documents there are is known, so a small part costs no count.
     let sql = "SELECT coalesce(sum(documents), 0)::bigint FROM index_sizes WHERE owner = $1";
     if tx.only(sql, &[&part]).await?.try_get::<_, i64>(0)? < many {
@@ -181,7 +139,7 @@ impl List {
 async fn build(database: Database, list: List) {
     match try_build(&database, &list).await {
         Ok(true) => {
-            database.graphs().known.lock().unwrap_or_else(PoisonError::into_inner).clear();
+            database.graphs().forget();
             tracing::info!(index = list.index(), "built an index of vectors");
         }
         Ok(false) => {}
