@@ -12,10 +12,13 @@ const MANY: i64 = 50_000;
 /// How long it is believed that a list is short, or has no graph yet.
 const BELIEVED: Duration = Duration::from_secs(60);
 
+/// When it was read which lists of a part have graphs, and their labels.
+type Known = (Instant, Vec<i16>);
+
 /// Which lists have graphs, as far as this process knows.
 pub(crate) struct Graphs {
     /// The labels whose lists have a graph, by part and space, and when that was read.
-    known: Mutex<HashMap<(i64, String), (Instant, Vec<i16>)>>,
+    known: Mutex<HashMap<(i64, String), Known>>,
     /// [`MANY`], or less in tests.
     many: AtomicI64,
 }

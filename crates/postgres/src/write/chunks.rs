@@ -103,8 +103,17 @@ pub(crate) struct ChunkRows {
     tokens: Vec<i64>,
     /// The chunks that wait for an embedding.
     pending: (Vec<i64>, Vec<i64>),
-    /// The vectors: part, chunk, space, embedding, label.
-    vectors: (Vec<i64>, Vec<i64>, Vec<String>, Vec<HalfVector>, Vec<i16>),
+    vectors: VectorRows,
+}
+
+/// The rows of vectors, by column.
+#[derive(Default)]
+struct VectorRows {
+    owner: Vec<i64>,
+    chunk: Vec<i64>,
+    space: Vec<String>,
+    embedding: Vec<HalfVector>,
+    label: Vec<i16>,
 }
 
 impl ChunkRows {
@@ -126,12 +135,11 @@ impl ChunkRows {
             self.tokens.push(chunk.tokens);
             match &chunk.embedding {
                 Some((space, embedding)) => {
-                    let (owners, chunks, spaces, embeddings, labels) = &mut self.vectors;
-                    owners.push(owner);
-                    chunks.push(*key);
-                    spaces.push(space.clone());
-                    embeddings.push(HalfVector::from_f32_slice(embedding));
-                    labels.push(label);
+                    self.vectors.owner.push(owner);
+                    self.vectors.chunk.push(*key);
+                    self.vectors.space.push(space.clone());
+                    self.vectors.embedding.push(HalfVector::from_f32_slice(embedding));
+                    self.vectors.label.push(label);
                 }
                 None => {
                     self.pending.0.push(owner);
@@ -158,12 +166,12 @@ impl ChunkRows {
             let sql = "INSERT INTO pending (owner, chunk) SELECT * FROM unnest($1::bigint[], $2::bigint[])";
             tx.execute(sql, &[owners, chunks]).await?;
         }
-        let (owners, chunks, spaces, embeddings, labels) = &self.vectors;
-        if !chunks.is_empty() {
+        let VectorRows { owner, chunk, space, embedding, label } = &self.vectors;
+        if !chunk.is_empty() {
             tx.execute(
                 "INSERT INTO vectors (owner, chunk, space, embedding, label)
                  SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::halfvec[], $5::int2[])",
-                &[owners, chunks, spaces, embeddings, labels],
+                &[owner, chunk, space, embedding, label],
             )
             .await?;
         }
