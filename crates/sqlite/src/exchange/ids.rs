@@ -12,10 +12,11 @@ use tiro_store::decide::exchange;
 /// milliseconds.
 pub(super) const AT_ONCE: usize = 5_000;
 
-/// The name of the cursor that has the last memory that got an exchange id.
-const CURSOR: &str = "exchange ids";
+/// The name of the cursor that has the last change up to which memories got exchange ids. The numbers of changes are never
+/// given again, unlike those of memories: after a purge, a new memory may get the number of a purged one.
+const CURSOR: &str = "exchange ids by change";
 
-/// Gives exchange ids to up to `limit` memories of the tenant, who is the reader, in the order in which they were stored.
+/// Gives exchange ids to up to `limit` memories of the tenant, who is the reader, in the order of their last changes.
 /// Returns how many memories were looked at.
 ///
 /// A memory that was given out must be found by its exchange id when it comes back. The ids can't be turned back, so
@@ -28,22 +29,23 @@ pub(super) fn assign(connection: &Connection, scope: &Scope, name: &AuthorId, li
         .optional()?;
     let last: i64 = last.and_then(|last| last.parse().ok()).unwrap_or(0);
     let mut statement = connection.prepare_cached(
-        "SELECT m.seq, m.id, m.kind, m.owner, m.author IS NULL AND e.exchange_id IS NULL AND m.kind <> 'commit'
-         FROM memories m JOIN exchange e ON e.memory = m.seq WHERE m.seq > ?1 ORDER BY m.seq LIMIT ?2",
+        "SELECT e.memory, m.id, m.kind, e.changed, m.author IS NULL AND e.exchange_id IS NULL AND m.kind <> 'commit'
+         FROM exchange e JOIN memories m ON m.seq = e.memory
+         WHERE e.owner IN (?1, ?2) AND e.changed > ?3 ORDER BY e.changed LIMIT ?4",
     )?;
-    let rows = statement.query_map((last, limit as i64), |row| {
+    let rows = statement.query_map(params![shared, mine, last, limit as i64], |row| {
         let known = MemoryId::parse(&row.get::<_, String>(1)?).zip(Kind::parse(&row.get::<_, String>(2)?));
-        Ok((row.get::<_, i64>(0)?, known, row.get::<_, String>(3)?, row.get::<_, bool>(4)?))
+        Ok((row.get::<_, i64>(0)?, known, row.get::<_, i64>(3)?, row.get::<_, bool>(4)?))
     })?;
     let rows = rows.collect::<rusqlite::Result<Vec<_>>>()?;
-    for (seq, known, owner, is_unnamed) in &rows {
-        if let (Some((id, kind)), true, true) = (known, *is_unnamed, *owner == shared || *owner == mine) {
+    for (seq, known, _, is_unnamed) in &rows {
+        if let (Some((id, kind)), true) = (known, *is_unnamed) {
             connection
                 .prepare_cached("UPDATE exchange SET exchange_id = ?2 WHERE memory = ?1")?
                 .execute((seq, exchange::exchange_id(name, *kind, id).as_str()))?;
         }
     }
-    if let Some((last, ..)) = rows.last() {
+    if let Some((_, _, last, _)) = rows.last() {
         connection
             .prepare_cached(
                 "INSERT INTO imports (owner, source, cursor, at) VALUES (?1, ?2, ?3, 0)
