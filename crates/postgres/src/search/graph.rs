@@ -122,16 +122,21 @@ pub(super) async fn nearest(
 impl List {
     fn index(&self) -> String {
         let space = blake3::hash(self.space.as_bytes()).to_hex();
-        format!("graph_{}_{}_{}", self.part, self.label, &space[..8])
+        format!("graph_{}_{}_{}_{}", self.part, self.label, self.dimensions, &space[..8])
     }
 
     fn expression(&self) -> String {
         format!("(embedding::halfvec({}))", self.dimensions)
     }
 
+    /// Vectors of another length can't be compared, and must keep neither the index from being built nor a memory from
+    /// being stored.
     fn condition(&self) -> String {
+        let List { part, label, dimensions, .. } = self;
         let space = self.space.replace('\'', "''");
-        format!("owner = {} AND space = '{space}' AND label = {}", self.part, self.label)
+        format!(
+            "owner = {part} AND space = '{space}' AND label = {label} AND vector_dims(embedding) = {dimensions}"
+        )
     }
 }
 

@@ -46,6 +46,13 @@ async fn a_long_list_gets_a_graph() {
     let store = engine.store();
     let notes = (0..NOTES).map(|seed| embedded(note(&format!("maple {seed}")), embedding(seed))).collect();
     store.save(&scope(), notes, 1).await.answered();
+    // A vector of another length is in the list, and a further one comes when the graph is there.
+    let odd = |text: &str| {
+        let mut odd = embedded(note(text), embedding(0));
+        odd.chunks[0].embedding = Some((SPACE.to_owned(), vec![1.0; 3]));
+        vec![odd]
+    };
+    store.save(&scope(), odd("larch"), 1).await.answered();
     let filter = Filter::default();
     let near = async |seed: u32| {
         let query = by_meaning(&filter, SPACE, &embedding(NOTES + seed), 20);
@@ -84,6 +91,7 @@ async fn a_long_list_gets_a_graph() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 
+    store.save(&scope(), odd("birch"), 1).await.answered();
     let gone = by_graph[0].clone();
     store.forget(&scope(), &Selection::Ids(gone.clone()), "o1", 5).await.answered();
     let next = near(1).await;
