@@ -17,6 +17,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0006_databases.sql"),
     include_str!("../../migrations/0007_exchange.sql"),
     include_str!("../../migrations/0008_searches.sql"),
+    include_str!("../../migrations/0009_removal.sql"),
 ];
 
 /// The oldest schema version that a program must know to read and to write a database with the newest schema.
