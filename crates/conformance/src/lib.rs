@@ -123,6 +123,7 @@ macro_rules! promises {
                 what_replaced_a_memory_comes_with_its_place: LosesPlaces,
                 a_search_follows_what_other_handles_write: ServesStaleCache,
                 words_are_counted_by_the_documents_that_hold_them: MiscountsWords,
+                a_forgotten_memory_counts_in_no_word: MiscountsWords,
                 a_text_has_a_share_of_the_words: MiscountsWords,
                 chunks_without_an_embedding_wait_for_one: ForgetsPending,
                 a_chunk_is_found_once_it_is_embedded: LosesEmbeddings,
@@ -308,6 +309,7 @@ macro_rules! promises {
             }
             exchange {
                 a_change_has_all_of_a_living_memory: DropsContents,
+                a_replacement_is_given_past_a_forgotten_one: DropsContents,
                 a_forgotten_memory_is_given_without_its_text: HidesForgotten,
                 changes_come_in_the_order_in_which_they_happened: ReordersResults,
                 a_page_of_changes_goes_on_where_the_last_one_ended: IgnoresPage,

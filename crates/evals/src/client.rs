@@ -96,6 +96,12 @@ impl Tiro {
         Ok(Tiro { model_dir: Some(no_model), ..self.clone() })
     }
 
+    /// Returns whether a model is installed. Without one, searches work by words alone.
+    pub fn has_model(&self) -> bool {
+        let folder = self.model_dir.as_ref().and_then(|folder| std::fs::read_dir(folder).ok());
+        folder.is_some_and(|mut models| models.next().is_some())
+    }
+
     /// Returns the command for `place` with `arguments` and without the caller's settings.
     pub fn command(&self, place: &Place, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.program);

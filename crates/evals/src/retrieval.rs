@@ -150,8 +150,10 @@ fn answer(conversation: &Conversation, k: usize, tiro: &Tiro) -> Result<(Vec<Ran
     calls::save_messages(&mut server, &conversation.messages)?;
     let saving = started.elapsed().as_secs_f64();
     // The memory that represents a whole session can be a hit in addition to the session's messages.
-    calls::index(tiro, &place)?;
-    calls::settle(tiro, &place, &mut server)?;
+    if tiro.has_model() {
+        calls::index(tiro, &place)?;
+        calls::settle(tiro, &place, &mut server)?;
+    }
     let embedding = started.elapsed().as_secs_f64() - saving;
     let mut rankings = Vec::with_capacity(conversation.queries.len());
     for query in &conversation.queries {

@@ -49,6 +49,23 @@ pub async fn a_change_has_all_of_a_living_memory(fixture: Fixture) {
     assert_eq!((one.shas, one.commit.map(|commit| commit.sha)), (vec!["a".repeat(40)], Some("a".repeat(40))));
 }
 
+pub async fn a_replacement_is_given_past_a_forgotten_one(fixture: Fixture) {
+    let (first, second, third) = (note("maple"), note("willow"), note("larch"));
+    let ids = [&first, &second, &third].map(|memory| memory.id.clone());
+    fixture.put(first).await;
+    for (mut newer, older) in [(second, &ids[0]), (third, &ids[1])] {
+        newer.draft.supersedes = vec![older.clone()];
+        fixture.put(newer).await;
+    }
+    // Its text never reaches a peer that asks only now.
+    fixture.forget(&[&ids[1]], "f1").await;
+    let changes = fixture.given(&everything()).await;
+    let content = |id: &MemoryId| changes.iter().find(|it| it.id == *id).and_then(|it| it.content.clone());
+    let (maple, larch) = (content(&ids[0]).unwrap(), content(&ids[2]).unwrap());
+    assert!(larch.supersedes.contains(&ids[0]), "{:?}", larch.supersedes);
+    assert!(maple.superseded_by.contains(&ids[2]), "{:?}", maple.superseded_by);
+}
+
 pub async fn a_forgotten_memory_is_given_without_its_text(fixture: Fixture) {
     let [forgotten, purged, living] = ["maple", "willow", "larch"].map(note);
     let ids = [&forgotten, &purged, &living].map(|memory| memory.id.clone());

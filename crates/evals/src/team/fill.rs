@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::json;
 
 use super::database::Database;
-use super::ground::{Ground, Replica};
+use super::ground::Replica;
 use super::http::Caller;
 use crate::corpus::Corpus;
 use crate::stats::Report;
@@ -32,26 +32,27 @@ const OTHER_OWNERS: [&str; 3] = ["session_owner", "memory_owner", "newer_owner"]
 /// Tables that are not copied: who works on something at the moment.
 const PASSING: [&str; 2] = ["leases", "pending"];
 
-/// Saves `each` messages of the first of `callers` through `replica`, and copies them for all others.
+/// Saves `each` messages of the first of `callers` through `replica`, and copies them for all others. All call one project,
+/// which is in `database`.
 pub fn fill(
-    ground: &Ground,
+    database: &Database,
     replica: &Replica,
     callers: &[Caller],
     each: usize,
     corpus: &Corpus,
+    has_model: bool,
 ) -> Result<()> {
     let first = callers.first().context("somebody must save")?;
     save(replica.port, first, each, corpus)?;
-    let database = ground.database()?;
     database.run("SET search_path = tiro, public")?;
-    embed(&database, super::has_model(&ground.tiro))?;
-    rest(&database)?;
-    let owner = "SELECT seq FROM owners WHERE author <> '' ORDER BY seq";
-    let [template] = &database.texts(owner)?[..] else { bail!("one user saved, so one owner is private") };
+    embed(database, has_model)?;
+    rest(database)?;
+    let owner = format!("SELECT seq FROM owners WHERE author = '{}'", first.name);
+    let [template] = &database.texts(&owner)?[..] else { bail!("one user saved, so one owner is private") };
     // Triggers and checks of foreign keys would do again what is copied.
     database.run("SET session_replication_role = replica")?;
     for caller in &callers[1..] {
-        copy(&database, template, &caller.name)?;
+        copy(database, template, &caller.name)?;
     }
     database.run("SET session_replication_role = origin")?;
     // The server does this by itself, some minutes later.

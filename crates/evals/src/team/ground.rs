@@ -22,10 +22,10 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How many keys are made at the same time.
 const AT_ONCE: usize = 4;
 
-/// A database and a data directory, both empty at first, and the program that uses them.
+/// Databases, of which there is at least one, and a data directory, all empty at first, and the program that uses them.
 pub struct Ground {
     // Dropped first, while the server is still there.
-    database: ThrowAway,
+    databases: Vec<ThrowAway>,
     root: TempDir,
     /// The program, which gets the address of the database.
     pub tiro: Tiro,
@@ -43,17 +43,54 @@ pub struct Replica {
 impl Ground {
     /// Makes a ground for the part called `part`, on the server at `url`.
     pub fn new(part: &str, url: &str, tiro: &Tiro) -> Result<Ground> {
-        let database = ThrowAway::create(url, &format!("tiro_evals_{part}_{}", std::process::id()))?;
+        Ground::with_databases(1, part, url, tiro)
+    }
+
+    /// Makes a ground over `count` databases.
+    pub fn with_databases(count: usize, part: &str, url: &str, tiro: &Tiro) -> Result<Ground> {
+        let name = |number| format!("tiro_evals_{part}_{}_{number}", std::process::id());
+        let databases =
+            (0..count).map(|number| ThrowAway::create(url, &name(number))).collect::<Result<Vec<_>>>()?;
+        let addresses: Vec<&str> = databases.iter().map(|database| database.url.as_str()).collect();
         let root = tempfile::tempdir().context("making a temporary directory")?;
         let place = Place::create(root.path())?;
         std::fs::create_dir_all(place.home())?;
-        let environment = vec![("TIRO_DATABASE".to_owned(), database.url.clone())];
-        Ok(Ground { database, root, tiro: Tiro { environment, ..tiro.clone() }, place })
+        let environment = vec![("TIRO_DATABASE".to_owned(), addresses.join(" "))];
+        Ok(Ground { databases, root, tiro: Tiro { environment, ..tiro.clone() }, place })
     }
 
-    /// Connects to the database, as the user of the address.
+    /// Connects to the first database, as the user of the address.
     pub fn database(&self) -> Result<Database> {
-        Database::at(&self.database.url)
+        Database::at(&self.databases[0].url)
+    }
+
+    /// Makes a project in each database, and returns each database with the path under which clients call its project.
+    pub fn spread(&self) -> Result<Vec<(Database, String)>> {
+        /// How many projects are made at most. Each is in any of the databases.
+        const MOST: usize = 100;
+        let [_, _, ..] = &self.databases[..] else { return Ok(vec![(self.database()?, "/mcp".to_owned())]) };
+        let mut found = Vec::new();
+        for database in &self.databases {
+            found.push((Database::at(&database.url)?, None));
+        }
+        for number in 0..MOST {
+            let name = format!("spread-{number}");
+            let directory = self.directory(&name)?;
+            let words = ["add", "A project begins.", "--project", path_text(&directory)?];
+            self.tiro.run(&self.place, &words, PATIENCE)?;
+            for (database, path) in &mut found {
+                if path.is_none() && database.number("SELECT count(*) FROM tiro.memories")? > 0 {
+                    *path = Some(format!("/mcp/{name}"));
+                }
+            }
+            if found.iter().all(|(_, path)| path.is_some()) {
+                break;
+            }
+        }
+        let found = found.into_iter().map(|(database, path)| Some((database, path?)));
+        found
+            .collect::<Option<Vec<_>>>()
+            .with_context(|| format!("{MOST} projects are not in every database"))
     }
 
     /// Returns a new directory for files of the part.

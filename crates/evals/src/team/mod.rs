@@ -48,6 +48,9 @@ pub struct Args {
     /// Replicas
     #[arg(long, default_value_t = 3)]
     replicas: usize,
+    /// Databases over which the users who search are spread
+    #[arg(long, default_value_t = 1)]
+    databases: usize,
     /// Searches for each second
     #[arg(long)]
     rate: Option<f64>,
@@ -91,6 +94,7 @@ struct Sizes {
     memories: usize,
     owners: usize,
     replicas: usize,
+    databases: usize,
     rate: f64,
     seconds: u64,
     /// The mean pause between two calls of a user in the mixed work, in seconds.
@@ -119,6 +123,7 @@ impl Args {
             memories: or(self.memories, 4000, 300_000),
             owners: or(self.owners, 20, 200),
             replicas: self.replicas.max(1),
+            databases: self.databases.max(1),
             rate: self.rate.unwrap_or(if self.short { 10.0 } else { 30.0 }),
             seconds: self.seconds.unwrap_or(seconds),
             pause: 2.0,
@@ -163,12 +168,6 @@ pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
     }
     report.detail = json!({"short": args.short, "seed": args.seed, "leaks": leaks, "different": different, "apart": apart});
     Ok(report)
-}
-
-/// Returns whether a model is installed. Without one, searches work by words alone.
-fn has_model(tiro: &Tiro) -> bool {
-    let folder = tiro.model_dir.as_ref().and_then(|folder| std::fs::read_dir(folder).ok());
-    folder.is_some_and(|mut models| models.next().is_some())
 }
 
 /// Adds how often each kind of error was seen.

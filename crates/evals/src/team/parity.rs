@@ -81,7 +81,7 @@ fn fill(tiro: &Tiro, place: &Place, messages: &[Message]) -> Result<()> {
     let mut server = tiro.serve(place, Era::Session)?;
     calls::save_messages(&mut server, messages)?;
     server.close()?;
-    match super::has_model(tiro) {
+    match tiro.has_model() {
         true => calls::index(tiro, place),
         // Without a model, the command summarises, but ends with an error since nothing can be embedded.
         false => {

@@ -3,7 +3,7 @@
 pub(crate) mod data;
 mod merge;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::MemoryStore;
 use super::state::{Absent, State, Stored};
@@ -170,9 +170,7 @@ impl Giving<'_> {
             embedding: chunk.embedding.clone(),
         });
         let chunks: Vec<ExchangedChunk> = chunks.collect();
-        let older = self.state.memories.values().filter(|older| older.newer.contains(&key));
-        let newer = stored.newer.iter().filter_map(|newer| self.state.memories.get(newer));
-        let travelling = |memory: &Stored| self.travelling(&memory.id);
+        let travelling = |key: MemoryKey| self.travelling(&self.state.memories.get(&key)?.id);
         let sha = stored.source_id.clone().or_else(|| stored.shas.first().cloned());
         let commit = sha.filter(|_| stored.kind == Kind::Commit).map(|sha| CommitRecord {
             sha,
@@ -183,14 +181,40 @@ impl Giving<'_> {
         ExchangedMemory {
             memory,
             references: stored.references.iter().filter_map(|id| self.travelling(id)).collect(),
-            supersedes: older.filter_map(travelling).collect(),
-            superseded_by: newer.filter_map(travelling).collect(),
+            supersedes: self.replacements(key, |key| self.older(key)).filter_map(travelling).collect(),
+            superseded_by: self.replacements(key, |key| self.newer(key)).filter_map(travelling).collect(),
             lead: chunks.iter().map(|chunk| chunk.end).max().filter(|_| stored.indexed.is_some()),
             files: stored.paths.iter().cloned().collect(),
             commit,
             shas: stored.shas.iter().cloned().collect(),
             chunks,
         }
+    }
+
+    /// Returns the memories that `next` leads to. A forgotten memory may never have reached the peer, so what lies behind
+    /// it belongs to them.
+    fn replacements(
+        &self,
+        key: MemoryKey,
+        next: impl Fn(MemoryKey) -> BTreeSet<MemoryKey>,
+    ) -> impl Iterator<Item = MemoryKey> {
+        let mut found = next(key);
+        let mut rest: Vec<MemoryKey> = found.iter().copied().collect();
+        while let Some(key) = rest.pop() {
+            if self.state.memories.get(&key).is_some_and(|memory| !memory.is_living()) {
+                rest.extend(next(key).into_iter().filter(|key| found.insert(*key)));
+            }
+        }
+        found.into_iter()
+    }
+
+    fn older(&self, key: MemoryKey) -> BTreeSet<MemoryKey> {
+        let memories = self.state.memories.iter();
+        memories.filter(|(_, older)| older.newer.contains(&key)).map(|(key, _)| *key).collect()
+    }
+
+    fn newer(&self, key: MemoryKey) -> BTreeSet<MemoryKey> {
+        self.state.memories.get(&key).map(|memory| memory.newer.iter().copied().collect()).unwrap_or_default()
     }
 
     /// Returns the id under which the memory `id` travels, if it is exchanged.

@@ -266,10 +266,10 @@ impl State {
         found
     }
 
-    /// Makes the rows of the text index for all chunks.
+    /// Makes the rows of the text index for the chunks of all living memories.
     fn index(&self) -> Vec<Row> {
         let row = |(key, chunk): (&ChunkKey, &Chunk)| {
-            let memory = self.memories.get(&chunk.memory)?;
+            let memory = self.memories.get(&chunk.memory).filter(|memory| memory.is_living())?;
             let IndexText { speaker, header, text, context } = self.index_text(chunk.memory, memory, chunk);
             let [_, weights @ ..] = COLUMNS;
             let columns = [speaker, header, text, context].map(|column| stems(&column));

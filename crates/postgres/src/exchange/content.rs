@@ -22,12 +22,8 @@ pub(super) async fn read(giving: &Giving<'_>, memories: Vec<Memory>) -> Result<V
     }
     let seqs: Vec<i64> = memories.iter().map(|memory| memory.key.in_store()).collect();
     let references = "SELECT memory, target FROM memory_references WHERE owner = ANY ($1) AND memory = ANY ($2) ORDER BY target";
-    let supersedes =
-        "SELECT s.newer, m.id FROM superseded s JOIN memories m ON m.owner = s.owner AND m.seq = s.memory
-        WHERE s.newer_owner = ANY ($1) AND s.newer = ANY ($2) ORDER BY m.id";
-    let superseded_by =
-        "SELECT s.memory, m.id FROM superseded s JOIN memories m ON m.owner = s.newer_owner AND m.seq = s.newer
-        WHERE s.owner = ANY ($1) AND s.memory = ANY ($2) ORDER BY m.id";
+    let supersedes = replacements(["newer_owner", "newer"], ["owner", "memory"]);
+    let superseded_by = replacements(["owner", "memory"], ["newer_owner", "newer"]);
     let files =
         "SELECT memory, path FROM memory_paths WHERE owner = ANY ($1) AND memory = ANY ($2) ORDER BY path";
     let shas = "SELECT memory, sha FROM commit_ids WHERE owner = ANY ($1) AND memory = ANY ($2) ORDER BY sha";
@@ -35,8 +31,8 @@ pub(super) async fn read(giving: &Giving<'_>, memories: Vec<Memory>) -> Result<V
         "SELECT memory, sha FROM commit_parents WHERE owner = ANY ($1) AND memory = ANY ($2) ORDER BY place";
     let (mut references, mut supersedes, mut superseded_by) = (
         giving.texts(references, &seqs).await?,
-        giving.texts(supersedes, &seqs).await?,
-        giving.texts(superseded_by, &seqs).await?,
+        giving.texts(&supersedes, &seqs).await?,
+        giving.texts(&superseded_by, &seqs).await?,
     );
     let others: Vec<&str> = [&references, &supersedes, &superseded_by]
         .into_iter()
@@ -78,6 +74,19 @@ pub(super) async fn read(giving: &Giving<'_>, memories: Vec<Memory>) -> Result<V
         }
     });
     Ok(contents.collect())
+}
+
+/// Returns the query for the memories that stand in the columns `to` of replacements, for those that stand in the columns
+/// `from`. A forgotten memory may never have reached the peer, so what lies behind it belongs to them.
+fn replacements([from_owner, from]: [&str; 2], [to_owner, to]: [&str; 2]) -> String {
+    format!(
+        "WITH RECURSIVE found (start, owner, seq) AS (
+             SELECT {from}, {to_owner}, {to} FROM superseded WHERE {from_owner} = ANY ($1) AND {from} = ANY ($2)
+             UNION SELECT f.start, s.{to_owner}, s.{to} FROM found f
+                 JOIN memories m ON m.owner = f.owner AND m.seq = f.seq AND m.tombstoned_at IS NOT NULL
+                 JOIN superseded s ON s.{from_owner} = f.owner AND s.{from} = f.seq WHERE f.owner = ANY ($1))
+         SELECT f.start, m.id FROM found f JOIN memories m ON m.owner = f.owner AND m.seq = f.seq ORDER BY m.id"
+    )
 }
 
 impl Giving<'_> {

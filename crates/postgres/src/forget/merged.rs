@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::select::{SELECTED, keys_of, selected_row, sessions_of, with_derived};
-use super::{PURGING, SelectedRow, index_revived, places, purge, retired, tombstone};
+use super::{PURGING, SelectedRow, hide, index_revived, places, purge, retired, tombstone};
 use crate::error::Result;
 use crate::owners;
 use crate::transactions::Transaction;
@@ -38,14 +38,14 @@ pub(crate) async fn settle(
         }
     }
     if !returning.is_empty() {
-        set_tombstones(tx, &returning, None).await?;
+        show(tx, &returning).await?;
         index_revived(tx, &returning).await?;
     }
     let parts = owners::of_store(tx, scope).await?;
     if !leaving.is_empty() {
         let rows = with_derived(tx, &parts, leaving, Reach::Living).await?;
         retired::forget_sessions(tx, &parts, &sessions_of(&rows)).await?;
-        set_tombstones(tx, &rows, Some(now)).await?;
+        hide(tx, &rows, now).await?;
         turns::index_neighbours(tx, &places(&rows)).await?;
     }
     if purged.is_empty() {
@@ -55,12 +55,12 @@ pub(crate) async fn settle(
     Ok(true)
 }
 
-async fn set_tombstones(tx: &Transaction, rows: &[SelectedRow], at: Option<Millis>) -> Result<()> {
+async fn show(tx: &Transaction, rows: &[SelectedRow]) -> Result<()> {
     let (owners, seqs) = keys_of(rows);
     tx.execute(
-        "UPDATE memories m SET tombstoned_at = $3 FROM unnest($1::bigint[], $2::bigint[]) AS u (owner, seq)
+        "UPDATE memories m SET tombstoned_at = NULL FROM unnest($1::bigint[], $2::bigint[]) AS u (owner, seq)
          WHERE m.owner = u.owner AND m.seq = u.seq",
-        &[&owners, &seqs, &at],
+        &[&owners, &seqs],
     )
     .await?;
     Ok(())

@@ -16,12 +16,12 @@ use crate::columns::number;
 use crate::error::{Error, Result};
 use crate::owners::{self, SessionRef};
 use crate::transactions::{Transaction, read, write};
+use crate::write::reindex::reindex_memories;
 use crate::write::turns;
 use tiro_base::error;
 use tiro_base::memory::{MemoryId, Millis};
 use tiro_base::scope::{Scope, SessionId};
 use tiro_store::decide::retention;
-use tiro_store::tuning::NEIGHBOURS;
 use tiro_store::{Forgotten, Operation, Reach, Selection};
 
 pub(crate) use select::{SELECTED, SelectedRow, keys_of, selected_row};
@@ -246,13 +246,8 @@ pub(crate) async fn tombstone(
     rows: &[SelectedRow],
     now: Millis,
 ) -> Result<()> {
+    hide(tx, rows, now).await?;
     let (owners, seqs) = keys_of(rows);
-    tx.execute(
-        "UPDATE memories m SET tombstoned_at = $3 FROM unnest($1::bigint[], $2::bigint[]) AS u (owner, seq)
-         WHERE m.owner = u.owner AND m.seq = u.seq",
-        &[&owners, &seqs, &now],
-    )
-    .await?;
     // The memory that summarises a session may also be selected. If messages of the session were selected too,
     // forgetting these messages has already removed that memory.
     tx.execute(
@@ -263,6 +258,24 @@ pub(crate) async fn tombstone(
     )
     .await?;
     turns::index_neighbours(tx, &places(rows)).await
+}
+
+/// Sets the tombstones of the rows. A forgotten memory is not in the text index, so it doesn't count in how rare a word is.
+async fn hide(tx: &Transaction, rows: &[SelectedRow], now: Millis) -> Result<()> {
+    let (owners, seqs) = keys_of(rows);
+    tx.execute(
+        "UPDATE memories m SET tombstoned_at = $3 FROM unnest($1::bigint[], $2::bigint[]) AS u (owner, seq)
+         WHERE m.owner = u.owner AND m.seq = u.seq",
+        &[&owners, &seqs, &now],
+    )
+    .await?;
+    tx.execute(
+        "DELETE FROM documents d USING unnest($1::bigint[], $2::bigint[]) AS u (owner, memory), chunks c
+         WHERE c.owner = u.owner AND c.memory = u.memory AND d.owner = c.owner AND d.chunk = c.seq",
+        &[&owners, &seqs],
+    )
+    .await?;
+    Ok(())
 }
 
 /// Returns the places of the messages of sessions among the rows.
@@ -347,23 +360,9 @@ pub(crate) async fn bring_back(
     Ok(rows)
 }
 
-/// Updates the text index for messages that got a neighbour back because `rows` were restored.
+/// Adds the restored rows to the text index, and updates it for messages that got a neighbour back.
 async fn index_revived(tx: &Transaction, rows: &[SelectedRow]) -> Result<()> {
-    // A message that was forgotten when it was restored from a backup is not indexed yet.
-    let (owners, seqs) = keys_of(rows);
-    let new = tx
-        .rows(
-            "SELECT DISTINCT c.memory FROM unnest($1::bigint[], $2::bigint[]) AS u (owner, memory)
-             JOIN chunks c ON c.owner = u.owner AND c.memory = u.memory
-             WHERE NOT EXISTS (SELECT FROM documents d WHERE d.owner = c.owner AND d.chunk = c.seq)",
-            &[&owners, &seqs],
-        )
-        .await?;
-    let new: HashSet<i64> = new.iter().map(|row| row.get(0)).collect();
-    let turns = rows.iter().filter_map(|row| row.session.zip(row.ordinal)).collect();
-    let is_at_the_edge = retention::at_the_edge(turns, NEIGHBOURS);
-    let changed = rows
-        .iter()
-        .filter(|row| new.contains(&row.seq) || row.session.zip(row.ordinal).is_some_and(&is_at_the_edge));
-    turns::index_neighbours(tx, &places(changed)).await
+    let (owners, seqs) = keys_of(rows.iter().filter(|row| row.ordinal.is_none()));
+    reindex_memories(tx, &owners, &seqs).await?;
+    turns::index_neighbours(tx, &places(rows)).await
 }

@@ -18,7 +18,6 @@ use crate::PostgresStore;
 use crate::error::Result;
 use crate::owners;
 use crate::transactions::{Transaction, read, write};
-use crate::write::turns;
 use tiro_base::error;
 use tiro_base::memory::Millis;
 use tiro_base::scope::Scope;
@@ -118,7 +117,6 @@ pub(super) async fn begin(
     .await?;
     let (parts, sessions) = (owners::of_store(tx, scope).await?, sessions_of(&rows));
     retired::forget_sessions(tx, &parts, &sessions).await?;
-    turns::index_forgotten(tx, &sessions, (own, operation)).await?;
     let (owners, seqs): (Vec<i64>, Vec<i64>) =
         sessions.iter().map(|session| (session.owner, session.seq)).unzip();
     // A client makes the title of a session from its messages, so the title may repeat their text.

@@ -3,7 +3,7 @@
 //! BM25 weights a word by the number of documents of the searched store that contain it. In a store with few documents,
 //! every word is common, so the scores are near zero compared with the scores in a large store. So if several stores
 //! are searched, words in the small stores get the weights that they have in the largest one. Counts are those of the
-//! parts that the reader sees, and include the documents of forgotten memories.
+//! parts that the reader sees. A forgotten memory has no documents.
 
 use std::collections::{HashMap, HashSet};
 

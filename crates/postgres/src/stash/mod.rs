@@ -15,6 +15,7 @@ use crate::database::sql::Sql;
 use crate::error::{Error, Result};
 use crate::read::conditions::{Which, of_scope};
 use crate::transactions::{Transaction, write};
+use crate::write::reindex::reindex_memories;
 use crate::write::save_batch;
 use tiro_base::error;
 use tiro_base::humanize;
@@ -144,14 +145,14 @@ async fn store_given(
     let forgotten: Vec<&str> = forgotten.map(|(id, _)| id.as_str()).collect();
     // A forgotten memory that is given to the stash again is restored, unless it was purged.
     if !forgotten.is_empty() {
-        tx.execute(
-            "UPDATE memories m SET tombstoned_at = NULL FROM (
+        let sql = "UPDATE memories m SET tombstoned_at = NULL FROM (
                  SELECT DISTINCT ON (id) owner, seq FROM memories WHERE owner = ANY ($1) AND id = ANY ($2)
                  ORDER BY id, owner = $3 DESC) f
-             WHERE m.owner = f.owner AND m.seq = f.seq AND m.tombstoned_at IS NOT NULL",
-            &[&tx.seen.parts, &forgotten, &tx.seen.mine],
-        )
-        .await?;
+             WHERE m.owner = f.owner AND m.seq = f.seq AND m.tombstoned_at IS NOT NULL RETURNING m.owner, m.seq";
+        let rows = tx.rows(sql, &[&tx.seen.parts, &forgotten, &tx.seen.mine]).await?;
+        let (owners, seqs): (Vec<i64>, Vec<i64>) =
+            rows.iter().map(|row| (row.get::<_, i64>(0), row.get::<_, i64>(1))).unzip();
+        reindex_memories(tx, &owners, &seqs).await?;
     }
     renew(tx, given, now).await?;
     Ok(receipt.pending)

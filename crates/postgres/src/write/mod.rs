@@ -8,7 +8,7 @@ mod embedded;
 pub(crate) mod evidence;
 pub(crate) mod nul;
 pub(crate) mod pending;
-mod reindex;
+pub(crate) mod reindex;
 pub(crate) mod session;
 pub(crate) mod turns;
 

@@ -4,13 +4,12 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 
 use tokio_postgres::Row;
-use tokio_postgres::types::ToSql;
 
 use crate::columns::size;
 use crate::error::Result;
 use crate::owners::SessionRef;
 use crate::search::index::{self, IndexRow};
-use crate::transactions::{Params, Transaction};
+use crate::transactions::Transaction;
 use tiro_base::memory::{Group, Kind, Millis, Role};
 use tiro_store::tuning::NEIGHBOURS;
 use tiro_text::chunk::index_text::{self, About};
@@ -55,49 +54,9 @@ pub(crate) async fn index_neighbours(tx: &Transaction, changed: &BTreeSet<Place>
     let runs = runs(changed);
     for some in runs.chunks(AT_ONCE) {
         // The neighbours need their own neighbours as context.
-        let turns = turns_near(tx, some, "m.tombstoned_at IS NULL", 2 * NEIGHBOURS, &[]).await?;
+        let turns = turns_near(tx, some, 2 * NEIGHBOURS).await?;
         let wanted: HashSet<i64> =
             turns.iter().filter(|(_, distance)| *distance <= NEIGHBOURS).map(|(turn, _)| turn.seq).collect();
-        let turns: Vec<Turn> = turns.into_iter().map(|(turn, _)| turn).collect();
-        index_among(tx, &turns, i64::MIN, |turn| wanted.contains(&turn.seq)).await?;
-    }
-    Ok(())
-}
-
-/// Indexes the forgotten messages of the sessions again, with their remaining neighbours as context. The messages that
-/// `operation` forgot are being purged, so they must not stay in the context of other messages.
-pub(crate) async fn index_forgotten(
-    tx: &Transaction,
-    sessions: &[SessionRef],
-    (operation_owner, operation): (i64, &str),
-) -> Result<()> {
-    /// How many messages are indexed at once. Arbitrary: the texts of five times as many messages are read.
-    const AT_ONCE: usize = 500;
-    let purged = |owner: &str, operation: &str| {
-        format!(
-            "NOT EXISTS (SELECT FROM operation_memories o WHERE o.owner = {owner} AND o.operation = {operation}
-                 AND o.memory_owner = m.owner AND o.memory = m.seq)"
-        )
-    };
-    let (owners, seqs): (Vec<i64>, Vec<i64>) =
-        sessions.iter().map(|session| (session.owner, session.seq)).unzip();
-    let sql = format!(
-        "SELECT m.owner, m.session, m.ordinal
-         FROM unnest($1::bigint[], $2::bigint[]) AS u (owner, session)
-         JOIN memories m ON m.owner = u.owner AND m.session = u.session
-         WHERE m.ordinal IS NOT NULL AND m.tombstoned_at IS NOT NULL AND {} ORDER BY 1, 2, 3",
-        purged("$3", "$4")
-    );
-    let rows = tx.rows(&sql, &[&owners, &seqs, &operation_owner, &operation]).await?;
-    let forgotten: Vec<Run> = rows
-        .iter()
-        .map(|row| Run { session: (row.get(0), row.get(1)), first: row.get(2), last: row.get(2) })
-        .collect();
-    for some in forgotten.chunks(AT_ONCE) {
-        let remaining = purged("$6", "$7");
-        let turns = turns_near(tx, some, &remaining, NEIGHBOURS, &[&operation_owner, &operation]).await?;
-        let wanted: HashSet<i64> =
-            turns.iter().filter(|(_, distance)| *distance == 0).map(|(turn, _)| turn.seq).collect();
         let turns: Vec<Turn> = turns.into_iter().map(|(turn, _)| turn).collect();
         index_among(tx, &turns, i64::MIN, |turn| wanted.contains(&turn.seq)).await?;
     }
@@ -123,39 +82,31 @@ fn runs(places: &BTreeSet<Place>) -> Vec<Run> {
     runs
 }
 
-/// Returns the messages of the runs that meet the condition `which`, and the nearest ones on both sides of each run,
-/// `reach` on each side. Each comes with its distance from the nearest run: 0 within a run, 1 for the first message beside
-/// it. They are in order, and no message between two of one run is missing. `more` are the parameters of `which`, from `$6`.
-async fn turns_near(
-    tx: &Transaction,
-    runs: &[Run],
-    which: &str,
-    reach: i64,
-    more: Params<'_>,
-) -> Result<Vec<(Turn, i64)>> {
+/// Returns the living messages of the runs, and the nearest ones on both sides of each run, `reach` on each side. Each
+/// comes with its distance from the nearest run: 0 within a run, 1 for the first message beside it. They are in order, and
+/// no living message between two of one run is missing.
+async fn turns_near(tx: &Transaction, runs: &[Run], reach: i64) -> Result<Vec<(Turn, i64)>> {
     let sql = format!(
         "SELECT DISTINCT ON (n.owner, n.session, n.ordinal) {TURN}, n.distance
          FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[]) AS r (of_owner, of_session, first, last)
          CROSS JOIN LATERAL (
              (SELECT m.*, row_number() OVER (ORDER BY m.ordinal DESC) AS distance FROM memories m
-                 WHERE m.owner = r.of_owner AND m.session = r.of_session AND m.ordinal < r.first AND {which}
+                 WHERE m.owner = r.of_owner AND m.session = r.of_session AND m.ordinal < r.first AND m.tombstoned_at IS NULL
                  ORDER BY m.ordinal DESC LIMIT $5)
              UNION ALL
              (SELECT m.*, 0 FROM memories m
                  WHERE m.owner = r.of_owner AND m.session = r.of_session AND m.ordinal BETWEEN r.first AND r.last
-                     AND {which})
+                     AND m.tombstoned_at IS NULL)
              UNION ALL
              (SELECT m.*, row_number() OVER (ORDER BY m.ordinal) FROM memories m
-                 WHERE m.owner = r.of_owner AND m.session = r.of_session AND m.ordinal > r.last AND {which}
+                 WHERE m.owner = r.of_owner AND m.session = r.of_session AND m.ordinal > r.last AND m.tombstoned_at IS NULL
                  ORDER BY m.ordinal LIMIT $5)) n
          ORDER BY n.owner, n.session, n.ordinal, n.distance"
     );
     let column = |of: fn(&Run) -> i64| runs.iter().map(of).collect::<Vec<i64>>();
     let (owners, sessions) = (column(|run| run.session.0), column(|run| run.session.1));
     let (firsts, lasts) = (column(|run| run.first), column(|run| run.last));
-    let mut params: Vec<&(dyn ToSql + Sync)> = vec![&owners, &sessions, &firsts, &lasts, &reach];
-    params.extend(more);
-    let rows = tx.rows(&sql, &params).await?;
+    let rows = tx.rows(&sql, &[&owners, &sessions, &firsts, &lasts, &reach]).await?;
     rows.iter().map(|row| Ok((turn(row)?, row.try_get(10)?))).collect()
 }
 

@@ -24,12 +24,8 @@ pub(super) fn read(giving: &Giving<'_>, memory: Memory) -> Result<ExchangedMemor
         Ok(ids)
     };
     let references = ids("SELECT target FROM memory_references WHERE memory = ?1 ORDER BY target")?;
-    let supersedes = ids(
-        "SELECT m.id FROM superseded s JOIN memories m ON m.seq = s.memory WHERE s.newer = ?1 ORDER BY m.id",
-    )?;
-    let superseded_by = ids(
-        "SELECT m.id FROM superseded s JOIN memories m ON m.seq = s.newer WHERE s.memory = ?1 ORDER BY m.id",
-    )?;
+    let supersedes = ids(&replacements("newer", "memory"))?;
+    let superseded_by = ids(&replacements("memory", "newer"))?;
     let files = strings("SELECT path FROM memory_paths WHERE memory = ?1 ORDER BY path")?;
     let mut commit = None;
     let mut shas = Vec::new();
@@ -43,6 +39,18 @@ pub(super) fn read(giving: &Giving<'_>, memory: Memory) -> Result<ExchangedMemor
     let last = chunks.iter().map(|chunk| chunk.end).max();
     let lead = last.filter(|_| memory.indexed.is_some());
     Ok(ExchangedMemory { memory, references, supersedes, superseded_by, lead, files, commit, shas, chunks })
+}
+
+/// Returns the query for the memories that stand in the column `to` of replacements, if the memory `?1` stands in the
+/// column `from`. A forgotten memory may never have reached the peer, so what lies behind it belongs to them.
+fn replacements(from: &str, to: &str) -> String {
+    format!(
+        "WITH RECURSIVE found (seq) AS (
+             SELECT {to} FROM superseded WHERE {from} = ?1
+             UNION SELECT s.{to} FROM found f JOIN memories m ON m.seq = f.seq AND m.tombstoned_at IS NOT NULL
+                 JOIN superseded s ON s.{from} = f.seq)
+         SELECT m.id FROM found f JOIN memories m ON m.seq = f.seq ORDER BY m.id"
+    )
 }
 
 /// Returns the chunks of the memory in a row, with their vectors.

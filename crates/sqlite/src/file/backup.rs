@@ -69,7 +69,8 @@ impl SqliteStore {
                      AND NOT EXISTS (SELECT 1 FROM pending p WHERE p.chunk = c.seq)",
             )?;
             check.chunks_unindexed = count(
-                "SELECT (SELECT count(*) FROM chunks WHERE seq NOT IN (SELECT rowid FROM text_index))
+                "SELECT (SELECT count(*) FROM chunks c JOIN memories m ON m.seq = c.memory
+                         WHERE m.tombstoned_at IS NULL AND c.seq NOT IN (SELECT rowid FROM text_index))
                       + (SELECT count(*) FROM text_index WHERE rowid NOT IN (SELECT seq FROM chunks))",
             )?;
             check.counts_off = counts::off(&writer)?;

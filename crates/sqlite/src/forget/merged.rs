@@ -4,7 +4,7 @@
 use rusqlite::{Connection, OptionalExtension};
 
 use super::select::{selected_row, with_derived};
-use super::{PURGING, SelectedRow, log_chunks, purge, reindex_neighbours, retired, revive, tombstone};
+use super::{PURGING, SelectedRow, hide, purge, reindex_neighbours, retired, revive, tombstone};
 use crate::error::Result;
 use crate::read::parts;
 use tiro_base::memory::Millis;
@@ -56,10 +56,7 @@ fn leave(connection: &Connection, scope: &Scope, rows: Vec<SelectedRow>, now: Mi
     let rows = with_derived(connection, scope, rows, Reach::Living)?;
     retired::forget_sessions(connection, &rows)?;
     for row in &rows {
-        connection
-            .prepare_cached("UPDATE memories SET tombstoned_at = ?2 WHERE seq = ?1")?
-            .execute((row.seq, now))?;
-        log_chunks(connection, row.seq, "removed")?;
+        hide(connection, row.seq, now)?;
     }
     reindex_neighbours(connection, rows.iter())
 }

@@ -19,14 +19,15 @@ use crate::error::{Error, Result};
 use crate::read::parts;
 use crate::threads;
 use crate::tuning::{FORGOTTEN_AT_ONCE, TURN};
+use crate::write::reindex::reindex_memory;
 use crate::write::turns;
 use tiro_base::error;
-use tiro_base::memory::{MemoryId, Millis};
+use tiro_base::memory::{MemoryId, MemoryKey, Millis};
 use tiro_base::scope::{Scope, SessionId};
 use tiro_store::decide::retention;
-use tiro_store::tuning::NEIGHBOURS;
 use tiro_store::{Forgotten, Operation, Reach, Selection};
 
+use erase::hide;
 pub(crate) use erase::{erase, log_chunks};
 
 pub(crate) use select::SelectedRow;
@@ -240,13 +241,10 @@ pub(crate) fn tombstone(
     now: Millis,
 ) -> Result<()> {
     for row in rows {
-        connection
-            .prepare_cached("UPDATE memories SET tombstoned_at = ?2 WHERE seq = ?1")?
-            .execute((row.seq, now))?;
+        hide(connection, row.seq, now)?;
         connection
             .prepare_cached("INSERT OR IGNORE INTO operation_memories (operation, memory) VALUES (?1, ?2)")?
             .execute((operation, row.seq))?;
-        log_chunks(connection, row.seq, "removed")?;
     }
     // The memory that summarises a session may also be selected. If messages of the session were selected too,
     // forgetting these messages has already removed that memory.
@@ -345,12 +343,12 @@ fn revive(connection: &Connection, rows: &[SelectedRow]) -> Result<()> {
     index_revived(connection, rows)
 }
 
-/// Updates the text index for messages that got a neighbour back because `rows` were restored.
+/// Adds the restored rows to the text index, and updates it for messages that got a neighbour back.
 fn index_revived(connection: &Connection, rows: &[SelectedRow]) -> Result<()> {
-    let turns = rows.iter().filter_map(|row| row.session.zip(row.ordinal)).collect();
-    let is_at_the_edge = retention::at_the_edge(turns, NEIGHBOURS);
-    let changed = rows.iter().filter(|row| row.session.zip(row.ordinal).is_some_and(&is_at_the_edge));
-    reindex_neighbours(connection, changed)
+    for row in rows.iter().filter(|row| row.ordinal.is_none()) {
+        reindex_memory(connection, MemoryKey::from_store(row.seq))?;
+    }
+    reindex_neighbours(connection, rows.iter())
 }
 
 /// Updates the text index for messages that lost or gained a neighbour because `rows` were forgotten or restored.

@@ -23,7 +23,6 @@ use crate::error::{Error, Result};
 use crate::file::migrate;
 use crate::read::parts;
 use crate::tuning::{DELETE_MERGE, MERGED_AT_ONCE, REMOVED_AT_ONCE};
-use crate::write::turns;
 use tiro_base::error::{self, Kind};
 use tiro_base::memory::Millis;
 use tiro_base::scope::Scope;
@@ -174,7 +173,6 @@ pub(super) fn begin(
     retired::forget_sessions(connection, &rows)?;
     let sessions: BTreeSet<i64> = rows.iter().filter_map(|row| row.session).collect();
     for session in sessions {
-        turns::index_forgotten(connection, session, operation)?;
         // A client makes the title of a session from its messages, so the title may repeat their text.
         connection.prepare_cached("UPDATE sessions SET title = NULL WHERE seq = ?1")?.execute([session])?;
     }

@@ -131,11 +131,14 @@ fn words(text: &str) -> HashSet<String> {
     words.map(str::to_lowercase).collect()
 }
 
-/// Returns the approximate number of documents. The result is the number of the last chunk, because only few chunks are
-/// ever removed.
+/// Returns the number of documents. In a large store, it is approximate: the number of the last chunk, because only few
+/// chunks are ever removed.
 pub(crate) fn documents(connection: &Connection) -> Result<i64> {
-    let sql = "SELECT coalesce(max(seq), 0) FROM chunks";
-    Ok(connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
+    let number = |sql: &str| Ok(connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?);
+    match number("SELECT coalesce(max(seq), 0) FROM chunks")? {
+        last if last >= LARGE_STORE => Ok(last),
+        _ => number("SELECT count(*) FROM text_index_docsize"),
+    }
 }
 
 /// Returns the approximate number of the `documents` that contain each of `terms`.

@@ -17,10 +17,11 @@ use crate::error::{Error, Result};
 use crate::forget::log_chunks;
 use crate::read::conditions::Conditions;
 use crate::read::parts;
+use crate::write::reindex::reindex_memory;
 use crate::write::save_batch;
 use tiro_base::error;
 use tiro_base::humanize;
-use tiro_base::memory::{MemoryId, Millis};
+use tiro_base::memory::{MemoryId, MemoryKey, Millis};
 use tiro_base::scope::Scope;
 use tiro_store::{Outcome, PreparedMemory, StashReceipt, Stashing};
 
@@ -152,7 +153,8 @@ fn store_given(
 fn revive(connection: &Connection, scope: &Scope, id: &MemoryId) -> Result<()> {
     let Some((seq, false)) = parts::row_of(connection, scope, id.as_str())? else { return Ok(()) };
     connection.prepare_cached("UPDATE memories SET tombstoned_at = NULL WHERE seq = ?1")?.execute([seq])?;
-    log_chunks(connection, seq, "added")
+    log_chunks(connection, seq, "added")?;
+    reindex_memory(connection, MemoryKey::from_store(seq))
 }
 
 /// Handles a text that is given again after it expired. Removes its former row of the stash, and sets its new time, so

@@ -7,7 +7,7 @@ mod mend;
 pub(super) mod one;
 pub(super) mod pending;
 pub(super) mod record;
-mod reindex;
+pub(super) mod reindex;
 pub(super) mod session;
 pub(super) mod turns;
 

@@ -79,7 +79,7 @@ fn step(connection: &Connection) -> Result<bool> {
 }
 
 /// Indexes again the chunks of a memory that is not a message. Called when the indexed text of the memory has changed.
-pub(super) fn reindex_memory(connection: &Connection, memory: MemoryKey) -> Result<()> {
+pub(crate) fn reindex_memory(connection: &Connection, memory: MemoryKey) -> Result<()> {
     let seq = memory.in_store();
     let sql = format!("SELECT {COLUMNS} FROM memories m WHERE m.seq = ?1");
     let mut statement = connection.prepare_cached(&sql)?;

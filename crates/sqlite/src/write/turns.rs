@@ -1,6 +1,6 @@
 //! Makes the rows of messages in the text index. The context in a row consists of the messages before and after it.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use rusqlite::{Connection, Row};
@@ -94,28 +94,6 @@ fn turns_around(connection: &Connection, session: i64, places: &Range<i64>) -> R
     )?;
     let rows = statement.query_map((session, from, to, NEIGHBOURS), turn)?;
     Ok(rows.collect::<Result<_, _>>()?)
-}
-
-/// Indexes the forgotten messages of the session again, with their remaining neighbours as context. The messages that
-/// `operation` forgot are being purged, so they must not stay in the context of other messages.
-pub(crate) fn index_forgotten(connection: &Connection, session: i64, operation: &str) -> Result<()> {
-    let mut statement = connection.prepare_cached(
-        "SELECT ordinal FROM memories WHERE session = ?1 AND ordinal IS NOT NULL AND tombstoned_at IS NOT NULL
-             AND seq NOT IN (SELECT memory FROM operation_memories WHERE operation = ?2)",
-    )?;
-    let forgotten: HashSet<i64> =
-        statement.query_map((session, operation), |row| row.get(0))?.collect::<Result<_, _>>()?;
-    if forgotten.is_empty() {
-        return Ok(());
-    }
-    let mut statement = connection.prepare_cached(
-        "SELECT seq, ordinal, role, speaker, topic, path, time, text FROM memories
-         WHERE session = ?1 AND ordinal IS NOT NULL
-             AND seq NOT IN (SELECT memory FROM operation_memories WHERE operation = ?2) ORDER BY ordinal",
-    )?;
-    let turns: Vec<Turn> = statement.query_map((session, operation), turn)?.collect::<Result<_, _>>()?;
-    let rows = Rows { new: i64::MIN, only_outdated: false };
-    index_among(connection, &turns, rows, |turn| forgotten.contains(&turn.ordinal))
 }
 
 fn turn(row: &Row<'_>) -> rusqlite::Result<Turn> {

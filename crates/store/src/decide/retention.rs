@@ -39,18 +39,6 @@ pub fn coming_back<Key: Copy + Eq + Hash>(forgotten: &[(Key, Vec<Key>)]) -> Vec<
     places
 }
 
-/// Returns a function that tells whether a restored message is at the edge of `turns`, the restored messages. The
-/// function takes the session and the ordinal of the message. A message is at the edge if at least one message up to
-/// `reach` places before or after it is not in `turns`. A message that is not at the edge was forgotten and restored
-/// together with its neighbours, so its context has not changed.
-pub fn at_the_edge(turns: HashSet<(i64, i64)>, reach: i64) -> impl Fn((i64, i64)) -> bool {
-    move |(session, ordinal)| {
-        // There is no message before the first of a session.
-        let mut around = (ordinal - reach).max(0)..=ordinal + reach;
-        around.any(|other| !turns.contains(&(session, other)))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -81,12 +69,5 @@ mod tests {
     fn derived_memories_are_restored_only_with_all_their_sources() {
         let forgotten = [(1, vec![]), (2, vec![9]), (3, vec![1]), (4, vec![1, 2]), (5, vec![3])];
         assert_eq!(coming_back(&forgotten), [0, 2, 4]);
-    }
-
-    #[test]
-    fn a_message_at_the_edge_has_a_neighbour_elsewhere() {
-        let turns = [(1, 0), (1, 1), (1, 2), (2, 3)].into_iter().collect();
-        let is_at_the_edge = at_the_edge(turns, 1);
-        assert_eq!([(1, 0), (1, 1), (1, 2), (2, 3)].map(is_at_the_edge), [false, false, true, true]);
     }
 }

@@ -108,7 +108,7 @@ fn settle(machines: [&Machine; 2], tiro: &Tiro) -> Result<Option<usize>> {
     for round in 1..=ROUNDS {
         let mut is_new = false;
         for machine in machines {
-            if super::super::has_model(tiro) {
+            if tiro.has_model() {
                 calls::index(&machine.tiro, &machine.place).context("summarising and embedding")?;
             }
             let answer = machine.sync()?.answer;
