@@ -29,6 +29,14 @@ impl Default for Limits {
     }
 }
 
+impl Limits {
+    /// Returns the bounds of the machines that wait for changes. A wait takes a connection and some kilobytes, so a person
+    /// may have several machines with several projects each. Half of the connections are left for calls.
+    pub fn of_waits() -> Limits {
+        Limits { each: 32, all: 256, ..Limits::default() }
+    }
+}
+
 /// The most callers that are remembered. Arbitrary: more than a team has. Beyond it, callers that are as if they had
 /// never called are forgotten, and further ones wait.
 const MOST_CALLERS: usize = 4096;

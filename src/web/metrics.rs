@@ -22,6 +22,8 @@ pub struct Metrics(Arc<Mutex<Counts>>);
 #[derive(Default)]
 struct Counts {
     open: usize,
+    /// The machines that wait for changes.
+    waiting: usize,
     /// The answered requests, by method and status.
     requests: BTreeMap<(&'static str, u16), u64>,
     durations: [u64; BUCKETS.len()],
@@ -32,20 +34,33 @@ struct Counts {
 }
 
 /// A request that is counted as open until this value is dropped.
-pub struct Counted(Metrics);
+pub struct Counted {
+    metrics: Metrics,
+    /// Whether it is that of a machine that waits, which is counted apart.
+    is_wait: bool,
+}
 
 impl Metrics {
     /// Counts a request that begins.
     pub fn begin(&self) -> Counted {
         self.change(|counts| counts.open += 1);
-        Counted(self.clone())
+        Counted { metrics: self.clone(), is_wait: false }
     }
 
-    /// Counts an answered request. `method` is of a fixed list.
-    pub fn answered(&self, method: &'static str, status: u16, took: Duration) {
+    /// Counts a machine that begins to wait.
+    pub fn begin_wait(&self) -> Counted {
+        self.change(|counts| counts.waiting += 1);
+        Counted { metrics: self.clone(), is_wait: true }
+    }
+
+    /// Counts an answered request. `method` is of a fixed list. How long a machine waited isn't counted.
+    pub fn answered(&self, counted: &Counted, method: &'static str, status: u16, took: Duration) {
         let seconds = took.as_secs_f64();
         self.change(|counts| {
             *counts.requests.entry((method, status)).or_default() += 1;
+            if counted.is_wait {
+                return;
+            }
             counts.seconds += seconds;
             match BUCKETS.iter().position(|most| seconds <= *most) {
                 Some(bucket) => counts.durations[bucket] += 1,
@@ -71,7 +86,11 @@ impl Metrics {
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        self.0.change(|counts| counts.open -= 1);
+        let is_wait = self.is_wait;
+        self.metrics.change(|counts| match is_wait {
+            true => counts.waiting -= 1,
+            false => counts.open -= 1,
+        });
     }
 }
 
@@ -82,6 +101,9 @@ fn written(counts: &Counts) -> Result<String, std::fmt::Error> {
         "# TYPE tiro_open_requests gauge\n# HELP tiro_open_requests Requests without a whole answer."
     )?;
     writeln!(text, "tiro_open_requests {}", counts.open)?;
+    writeln!(text, "# TYPE tiro_waiting_machines gauge")?;
+    writeln!(text, "# HELP tiro_waiting_machines Machines that wait for what others share.")?;
+    writeln!(text, "tiro_waiting_machines {}", counts.waiting)?;
     writeln!(
         text,
         "# TYPE tiro_requests counter\n# HELP tiro_requests Answered requests by method and status."
@@ -117,14 +139,17 @@ mod tests {
     #[test]
     fn the_counts_are_written_as_open_metrics() {
         let metrics = Metrics::default();
-        let open = metrics.begin();
-        metrics.answered("tools/call", 200, Duration::from_millis(30));
-        metrics.answered("tools/call", 200, Duration::from_secs(1000));
-        metrics.answered("other", 404, Duration::ZERO);
+        let (open, waiting) = (metrics.begin(), metrics.begin_wait());
+        metrics.answered(&open, "tools/call", 200, Duration::from_millis(30));
+        metrics.answered(&open, "tools/call", 200, Duration::from_secs(1000));
+        metrics.answered(&open, "other", 404, Duration::ZERO);
+        metrics.answered(&waiting, "sync wait", 200, Duration::from_secs(50));
         metrics.refused("host");
         let text = metrics.text();
         for line in [
             "tiro_open_requests 1",
+            "tiro_waiting_machines 1",
+            "tiro_requests_total{method=\"sync wait\",status=\"200\"} 1",
             "tiro_requests_total{method=\"tools/call\",status=\"200\"} 2",
             "tiro_requests_total{method=\"other\",status=\"404\"} 1",
             "tiro_refused_total{reason=\"host\"} 1",
@@ -137,7 +162,9 @@ mod tests {
             assert!(text.lines().any(|each| each == line), "{line}: {text}");
         }
         assert!(text.ends_with("# EOF\n"));
-        drop(open);
-        assert!(metrics.text().contains("tiro_open_requests 0\n"));
+        drop((open, waiting));
+        for line in ["tiro_open_requests 0\n", "tiro_waiting_machines 0\n"] {
+            assert!(metrics.text().contains(line), "{line}");
+        }
     }
 }

@@ -9,6 +9,7 @@
 mod accounts;
 mod agrees;
 mod answers;
+mod arrives;
 mod backs_up;
 mod bad_input;
 mod behind;

@@ -15,53 +15,60 @@ use crate::harness::{Home, Ran, Repo, eventually, feed};
 use crate::web::{Web, new_database, port_of};
 
 /// The server of a team, which shares the project `web` with the team `crew`.
-struct Team {
-    home: Home,
-    place: PathBuf,
-    web: Web,
+pub struct Team {
+    pub home: Home,
+    pub place: PathBuf,
+    pub web: Web,
     /// The address of the database; `None` if the memory is in files.
-    database: Option<String>,
+    pub database: Option<String>,
+}
+
+/// Returns the arguments `args` of a command whose memory is in this database.
+pub fn in_database<'a>(database: Option<&'a str>, args: &[&'a str]) -> Vec<&'a str> {
+    let set = database.map(|url| ["--database", url]);
+    [set.iter().flatten().copied().collect(), args.to_vec()].concat()
 }
 
 impl Team {
-    fn new() -> Team {
+    pub fn new() -> Team {
         Team::with(None)
     }
 
     /// Returns a team whose memory is in a database of its own; `None` if no server of PostgreSQL is named.
-    fn in_database(name: &str) -> Option<Team> {
+    pub fn in_database(name: &str) -> Option<Team> {
         new_database(name).map(|url| Team::with(Some(url)))
     }
 
     fn with(database: Option<String>) -> Team {
         let home = Home::new();
         let place = home.dir("server");
-        let set = database.as_ref().map(|url| format!("--database={url}"));
-        let set: Vec<&str> = set.iter().map(String::as_str).collect();
         for args in [&["team", "create", "crew"][..], &["share", "web", "--with", "crew", "--write"]] {
-            let ran = home.run(&place, &[&set[..], args].concat());
+            let ran = home.run(&place, &in_database(database.as_deref(), args));
             assert!(ran.is_ok, "{args:?}: {ran:?}");
         }
         // A key makes the server ask for keys.
-        let web = Web::start(&home, &place, &set);
+        let web = Web::start(&home, &place, &in_database(database.as_deref(), &[]));
         Team { home, place, web, database }
     }
 
+    /// Runs a command of the server's owner.
+    pub fn run(&self, args: &[&str]) -> Ran {
+        self.home.run(&self.place, &in_database(self.database.as_deref(), args))
+    }
+
     /// Runs a command of the server's owner that succeeds, and returns its answer.
-    fn json(&self, args: &[&str]) -> Value {
-        let set = self.database.as_ref().map(|url| format!("--database={url}"));
-        let set: Vec<&str> = set.iter().map(String::as_str).collect();
-        self.home.json(&self.place, &[&set[..], args].concat())
+    pub fn json(&self, args: &[&str]) -> Value {
+        self.home.json(&self.place, &in_database(self.database.as_deref(), args))
     }
 
     /// Makes a user of the team, and returns the key.
-    fn user(&self, name: &str) -> String {
+    pub fn user(&self, name: &str) -> String {
         let key = self.json(&["user", "add", name]);
         self.json(&["team", "add", "crew", name]);
         key["key"].as_str().unwrap().to_owned()
     }
 
-    fn address(&self) -> String {
+    pub fn address(&self) -> String {
         format!("http://127.0.0.1:{}", self.web.port)
     }
 
@@ -78,51 +85,51 @@ impl Team {
 }
 
 /// The machine of a person, with a repository.
-struct Machine {
-    home: Home,
-    repo: Repo,
+pub struct Machine {
+    pub home: Home,
+    pub repo: Repo,
 }
 
 impl Machine {
-    fn new() -> Machine {
+    pub fn new() -> Machine {
         let home = Home::new();
         let repo = home.repo("web");
         Machine { home, repo }
     }
 
     /// Returns a machine that is connected with the team's server.
-    fn of(team: &Team, key: &str, args: &[&str]) -> Machine {
+    pub fn of(team: &Team, key: &str, args: &[&str]) -> Machine {
         let machine = Machine::new();
         let ran = machine.connect(&team.address(), key, args);
         assert!(ran.is_ok, "{ran:?}");
         machine
     }
 
-    fn connect(&self, address: &str, key: &str, args: &[&str]) -> Ran {
+    pub fn connect(&self, address: &str, key: &str, args: &[&str]) -> Ran {
         let words = [&["connect", address], args].concat();
         self.home.feed(&self.repo.path, &words, format!("{key}\n").as_bytes())
     }
 
-    fn run(&self, args: &[&str]) -> Ran {
+    pub fn run(&self, args: &[&str]) -> Ran {
         self.home.run(&self.repo.path, args)
     }
 
-    fn json(&self, args: &[&str]) -> Value {
+    pub fn json(&self, args: &[&str]) -> Value {
         self.home.json(&self.repo.path, args)
     }
 
     /// Exchanges, and returns how many memories were new there and here.
-    fn sync(&self) -> (u64, u64) {
+    pub fn sync(&self) -> (u64, u64) {
         let answer = self.json(&["sync"]);
         let added = |way: &str| answer[way]["added"].as_u64().unwrap_or_else(|| panic!("{answer}"));
         (added("sent"), added("received"))
     }
 
-    fn decide(&self, text: &str) -> String {
+    pub fn decide(&self, text: &str) -> String {
         self.json(&["add", "--type", "decision", text])["id"].as_str().unwrap().to_owned()
     }
 
-    fn hits(&self, query: &str) -> Vec<Value> {
+    pub fn hits(&self, query: &str) -> Vec<Value> {
         self.json(&["search", query])["hits"].as_array().unwrap().clone()
     }
 }
@@ -352,7 +359,7 @@ fn fake(answers: Vec<String>) -> (String, Receiver<String>) {
     fake_bytes(answers.into_iter().map(String::into_bytes).collect())
 }
 
-fn fake_bytes(answers: Vec<Vec<u8>>) -> (String, Receiver<String>) {
+pub fn fake_bytes(answers: Vec<Vec<u8>>) -> (String, Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let (sender, asked) = channel();
@@ -374,12 +381,12 @@ fn fake_bytes(answers: Vec<Vec<u8>>) -> (String, Receiver<String>) {
     (address, asked)
 }
 
-fn answer(status: &str, headers: &str, body: &str) -> String {
+pub fn answer(status: &str, headers: &str, body: &str) -> String {
     format!("HTTP/1.1 {status}\r\n{headers}Content-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len())
 }
 
 /// Returns an answer with a page, of which only `share` bytes of a hundred are sent.
-fn paged(page: &[u8], share: usize) -> Vec<u8> {
+pub fn paged(page: &[u8], share: usize) -> Vec<u8> {
     let head = format!(
         "HTTP/1.1 200 OK\r\n{HEADER}: 1\r\nContent-Type: {MEDIA_TYPE}\r\nContent-Length: {}\r\n\r\n",
         page.len()
@@ -415,7 +422,7 @@ fn half_a_page_changes_nothing_and_the_next_exchange_continues() {
     assert_eq!(asked.len(), 3, "{asked:?}");
 }
 
-fn greeting(change: impl FnOnce(&mut Value)) -> String {
+pub fn greeting(change: impl FnOnce(&mut Value)) -> String {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis() as u64;
     let mut greeting = json!({
         "tiro": "9.9.9", "format": 1, "oldest_format": 1, "server": "s", "user": "ana", "now": now,
@@ -526,13 +533,13 @@ fn the_key_is_kept_apart_and_leaves_with_the_connection() {
 }
 
 /// Returns a page with these lines.
-fn page(lines: &[Value]) -> Vec<u8> {
+pub fn page(lines: &[Value]) -> Vec<u8> {
     let mut packer = Packer::default();
     lines.iter().for_each(|line| packer.add(&line.to_string()));
     packer.finish(End::default())
 }
 
-fn decision(number: u64, author: &str, text: &str) -> Value {
+pub fn decision(number: u64, author: &str, text: &str) -> Value {
     let memory = json!({"text": text, "provenance": "user_said", "time": 1_700_000_000_000_u64});
     json!({"id": format!("m{number:013}"), "kind": "decision", "author": author, "memory": memory})
 }

@@ -54,6 +54,7 @@ impl Databases {
     /// Returns these databases, of which there is at least one.
     pub(crate) fn of(all: Vec<Database>) -> Databases {
         assert!(!all.is_empty(), "there is a first database");
+        all[1..].iter().for_each(|database| database.come_after(&all[0]));
         Databases { inner: Arc::new(Inner { all, is_checked: OnceCell::new() }) }
     }
 

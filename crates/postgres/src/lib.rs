@@ -26,6 +26,7 @@ mod forget;
 mod imports;
 mod leases;
 mod links;
+mod news;
 mod owners;
 mod read;
 mod registry;

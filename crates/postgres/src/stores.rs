@@ -10,11 +10,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use async_trait::async_trait;
 
 use crate::database::Database;
+use crate::news::Key;
+use crate::news::follow::next_change;
 use crate::{Databases, PostgresRegistry, error};
 use tiro_base::error::{Error, Result};
 use tiro_base::scope::{ProjectId, Scope, TenantId};
 use tiro_sqlite::{SqliteBackup, SqliteFiles, SqliteRegistry};
-use tiro_store::{Backup, Contents, Files, Flavour, ProjectRow, Registry, Stores};
+use tiro_store::{Backup, Contents, Files, Flavour, NextChange, ProjectRow, Registry, Stores};
 
 /// The stores of an installation, in one or several databases.
 pub struct PostgresStores {
@@ -90,6 +92,10 @@ impl Stores for PostgresStores {
 
     async fn backup(&self, scope: &Scope, file: &Path) -> Result<Box<dyn Backup>> {
         Ok(Box::new(SqliteBackup::open(scope, file).await?))
+    }
+
+    fn next_change(&self, owner: &TenantId, project: &ProjectId) -> Option<NextChange> {
+        Some(next_change(self.databases.first(), Key::of(owner, project)))
     }
 
     fn files(&self) -> &dyn Files {

@@ -14,10 +14,13 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use crate::PostgresStore;
+use crate::database::Database;
 use crate::database::seen::{Seen, seen};
 use crate::error::{Error, Result};
+use crate::news::Key;
+use crate::news::tell::tell;
 use tiro_base::error::Kind;
-use tiro_base::scope::Scope;
+use tiro_base::scope::{ProjectId, Scope};
 
 /// How long a write waits for other writers, and how long it is repeated.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
@@ -31,6 +34,8 @@ pub(crate) struct Transaction {
     connection: Option<Object>,
     /// The parts of the store.
     pub seen: Seen,
+    /// What the other processes are told after the commit.
+    told: Option<(Database, Key)>,
 }
 
 /// Whether the effect of a write must be on the disk when the call returns.
@@ -133,7 +138,7 @@ impl PostgresStore {
         let begin =
             format!("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL tiro.owners = '{owners}'");
         connection.batch_execute(&begin).await?;
-        Ok(Transaction { connection: Some(connection), seen })
+        Ok(Transaction::begun(connection, seen))
     }
 
     /// Begins a transaction that writes to the store, as soon as no other one does. It sees all parts of the store,
@@ -146,12 +151,16 @@ impl PostgresStore {
         let seen = self.seen_for_writing(&connection, scope).await?;
         let begin = begin(durability, PATIENCE);
         connection.batch_execute(&begin).await?;
-        let transaction = Transaction { connection: Some(connection), seen };
+        let mut transaction = Transaction::begun(connection, seen);
         transaction
             // A lock that lets others refer to the row, so that leases and caches needn't wait.
             .execute("SELECT FROM owners WHERE seq = $1 FOR NO KEY UPDATE", &[&transaction.seen.turn])
             .await?;
         transaction.see_store().await?;
+        // Nobody follows the memories that belong to no project.
+        if durability == Durability::Synced && scope.project != ProjectId::owner_wide() {
+            transaction.told = Some((database.clone(), Key::of(&scope.tenant, &scope.project)));
+        }
         Ok(transaction)
     }
 
@@ -171,7 +180,7 @@ impl PostgresStore {
         let owners = joined(&seen.parts);
         let begin = begin(durability, patience) + &format!("SET LOCAL tiro.owners = '{owners}'");
         connection.batch_execute(&begin).await?;
-        Ok(Transaction { connection: Some(connection), seen })
+        Ok(Transaction::begun(connection, seen))
     }
 
     /// Waits until a write could begin, but no longer than `patience`.
@@ -204,7 +213,7 @@ pub(crate) fn joined(numbers: &[i64]) -> String {
 impl Transaction {
     /// Returns a transaction on the connection, which has begun it.
     pub fn begun(connection: Object, seen: Seen) -> Transaction {
-        Transaction { connection: Some(connection), seen }
+        Transaction { connection: Some(connection), seen, told: None }
     }
 
     /// Lets the transaction see all parts of the store. For a transaction that reads, which sees only the parts of its
@@ -260,11 +269,16 @@ impl Transaction {
     }
 
     /// Commits. If the connection is lost while it commits, nobody knows whether the changes are stored, so the
-    /// transaction is not run again by itself.
+    /// transaction is not run again by itself. Afterwards, the other processes are told.
     pub async fn end(mut self) -> Result<()> {
         let connection = self.connection.take().expect("it is taken only here and by `drop`");
         match connection.batch_execute("COMMIT").await {
-            Ok(()) => Ok(()),
+            Ok(()) => {
+                if let Some((database, key)) = self.told.take() {
+                    tell(&database, key, &self.seen.parts);
+                }
+                Ok(())
+            }
             Err(error) => {
                 drop(Object::take(connection));
                 let unknown = error.is_closed();

@@ -91,6 +91,6 @@ pub use members::{
 };
 pub use registry::Registry;
 pub use restoring::Restore;
-pub use stores::{Backup, Files, Stores};
+pub use stores::{Backup, Files, NextChange, Stores};
 pub use traits::*;
 pub use values::*;

@@ -1,6 +1,7 @@
 //! The stores of an installation, and how they are found and opened.
 
 use std::path::Path;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -11,6 +12,9 @@ use crate::{
 };
 use tiro_base::error::Result;
 use tiro_base::scope::{ProjectId, Scope, TenantId};
+
+/// Is ready once a store may have changed.
+pub type NextChange = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// All stores of an installation, kept by one engine. The program chooses the engine when it starts. No other code
 /// knows the engine.
@@ -45,6 +49,13 @@ pub trait Stores: Send + Sync {
     /// Errors with [`Kind::NotFound`](tiro_base::error::Kind::NotFound) if there is no such file, and with
     /// [`Kind::BadInput`](tiro_base::error::Kind::BadInput) if it is not a backup or is damaged.
     async fn backup(&self, scope: &Scope, file: &Path) -> Result<Box<dyn Backup>>;
+
+    /// Returns a future that is ready once the exchanged memories of the project may have changed after this call, whichever
+    /// process changed them. It may be ready although nothing changed, and it may miss a change, so callers also look by
+    /// themselves from time to time. Returns `None` if the engine hears nothing of other processes.
+    fn next_change(&self, _owner: &TenantId, _project: &ProjectId) -> Option<NextChange> {
+        None
+    }
 
     /// Returns the interface for files of stores that no process has open.
     fn files(&self) -> &dyn Files;

@@ -21,6 +21,9 @@ pub struct Greeting {
     pub user: String,
     /// The server's time, in milliseconds since 1970 UTC.
     pub now: i64,
+    /// Whether a machine may wait for changes. Servers of older versions don't know this request.
+    #[serde(default)]
+    pub waits: bool,
     /// The projects that the user may see.
     #[serde(default)]
     pub projects: Vec<Project>,
@@ -37,6 +40,13 @@ pub struct Project {
     pub may_write: bool,
     /// The kinds of memories that are shared there.
     pub kinds: Vec<String>,
+}
+
+/// The answer to a machine that waits for changes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waited {
+    /// Whether there are changes. Otherwise there were none for a while.
+    pub changed: bool,
 }
 
 /// The answer to a page of changes.

@@ -11,7 +11,7 @@ use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, Header
 use reqwest::{RequestBuilder, Response, StatusCode, Url};
 use serde::de::DeserializeOwned;
 
-use crate::greeting::{Greeting, HEADER, Received};
+use crate::greeting::{Greeting, HEADER, Received, Waited};
 use crate::page::{self, FORMAT, LARGEST, MEDIA_TYPE, Page, Unreadable};
 use crate::server::Server;
 use crate::trouble::{Trouble, of_formats};
@@ -25,6 +25,14 @@ const SILENCE: Duration = Duration::from_secs(30);
 
 /// The longest time of a request. Arbitrary: at 300 kB/s, the largest page takes as long.
 const DEADLINE: Duration = Duration::from_secs(120);
+
+/// The longest time in which a server answers a machine that waits for changes. Servers answer after
+/// [`LONGEST_WAIT`].
+const PATIENCE: Duration = Duration::from_secs(75);
+
+/// How long a server lets a machine wait for changes. Arbitrary: shorter than the minute after which most proxies give a
+/// request up.
+pub const LONGEST_WAIT: Duration = Duration::from_secs(50);
 
 /// The largest answer that is no page, in bytes. Arbitrary: a greeting with some thousand projects has as many.
 const LARGEST_ANSWER: usize = 4 << 20;
@@ -52,6 +60,18 @@ impl Remote {
     ///
     /// Errors with [`Kind::BadInput`] if the key can't be a key.
     pub fn new(server: &Server, key: &str) -> Result<Remote> {
+        Remote::within(server, key, SILENCE, DEADLINE)
+    }
+
+    /// Returns the requests to `server` with `key`, for waiting: the server may be silent for as long as it lets machines
+    /// wait.
+    ///
+    /// Errors as [`Remote::new`] does.
+    pub fn waiting(server: &Server, key: &str) -> Result<Remote> {
+        Remote::within(server, key, PATIENCE, PATIENCE)
+    }
+
+    fn within(server: &Server, key: &str, silence: Duration, deadline: Duration) -> Result<Remote> {
         let mut value = HeaderValue::from_str(&format!("Bearer {key}")).map_err(|_| {
             Error::bad_input("the key has characters that no key has").hint("copy the whole key, on one line")
         })?;
@@ -63,8 +83,8 @@ impl Remote {
             .retry(reqwest::retry::never())
             .referer(false)
             .connect_timeout(CONNECT)
-            .read_timeout(SILENCE)
-            .timeout(DEADLINE)
+            .read_timeout(silence)
+            .timeout(deadline)
             .user_agent(concat!("tiro/", env!("CARGO_PKG_VERSION")));
         if server.is_local() {
             // The proxy may be on another machine.
@@ -121,6 +141,15 @@ impl Remote {
         }
         let body = body(answer, LARGEST).await?;
         page::read(&body, read).map_err(Trouble::Page)
+    }
+
+    /// Waits until the server has changes after the number `after`. Returns whether it has; false if it has had none for a
+    /// while. For a remote of [`Remote::waiting`].
+    pub async fn wait(&self, wanted: Wanted<'_>, after: i64) -> Result<bool, Trouble> {
+        let mut address = self.address(wanted, "wait");
+        address.query_pairs_mut().append_pair("after", &after.to_string());
+        let waited: Waited = json(self.send(self.http.get(address)).await?).await?;
+        Ok(waited.changed)
     }
 
     fn address(&self, wanted: Wanted<'_>, verb: &str) -> Url {

@@ -157,6 +157,7 @@ pub fn run(
         let beside = counting(counts, health::counts(metrics.clone()).merge(health::routes(ready)), is_ended);
         let told = async {
             stop.await;
+            http.end_waits();
             let _ = ended.send(true);
         };
         let both = async { tokio::try_join!(main, beside) };

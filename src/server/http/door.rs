@@ -24,6 +24,7 @@ pub(super) struct Door {
     /// Whether the owner needs no key, as long as there is none.
     is_open_to_owner: bool,
     bounds: Bounds,
+    waits: Bounds,
     rates: Rates,
     began: Instant,
 }
@@ -36,6 +37,10 @@ pub(super) enum Refusal {
     TooMuch(TooMuch),
     Body(Unread),
     NoProject,
+    /// The request is malformed, or of another version. The text says why.
+    Request(StatusCode, &'static str),
+    /// Too many machines wait, of the caller or in all.
+    Waits,
     Failed(Error),
 }
 
@@ -45,8 +50,8 @@ pub(super) type Admitted = (Option<Principal>, Permit);
 impl Door {
     /// Returns the door of a server. `is_open_to_owner` says whether the owner needs no key while there is none.
     pub(super) fn new(engine: Arc<Engine>, hosts: Hosts, rates: Rates, is_open_to_owner: bool) -> Door {
-        let bounds = Bounds::new(Limits::default());
-        Door { engine, hosts, is_open_to_owner, bounds, rates, began: Instant::now() }
+        let (bounds, waits) = (Bounds::new(Limits::default()), Bounds::new(Limits::of_waits()));
+        Door { engine, hosts, is_open_to_owner, bounds, waits, rates, began: Instant::now() }
     }
 
     /// Decides whether a request is answered at the time `now`, by its headers alone.
@@ -66,12 +71,23 @@ impl Door {
             }
             other => other?,
         };
-        let caller = match &principal {
-            None => "owner".to_owned(),
-            Some(principal) => format!("author {}", principal.author.as_str()),
-        };
-        let permit = self.begin(&caller).await.map_err(Refusal::TooMuch)?;
+        let permit = self.begin(&name(principal.as_ref())).await.map_err(Refusal::TooMuch)?;
         Ok((principal, permit))
+    }
+
+    /// Gives the right to wait to who was admitted. It ends when the permit is dropped.
+    pub(super) fn admit_wait(&self, principal: Option<&Principal>) -> Result<Permit, Refusal> {
+        self.waits.begin(&name(principal), self.began.elapsed()).map_err(|_| Refusal::Waits)
+    }
+
+    /// Returns who sent a request that was admitted a while ago. The key may have been revoked since then.
+    pub(super) async fn readmit(
+        &self,
+        peer: &Peer,
+        headers: &HeaderMap,
+        now: Millis,
+    ) -> Result<Option<Principal>, Refusal> {
+        self.principal(peer, headers, now).await
     }
 
     async fn begin(&self, caller: &str) -> Result<Permit, TooMuch> {
@@ -107,6 +123,11 @@ impl Door {
         let found = keys::principal(registry, given.as_deref().unwrap_or_default(), now).await;
         found.map_err(Refusal::Failed)?.map(Some).map_err(Refusal::Key)
     }
+}
+
+/// Returns the name under which the calls of a principal, or of the owner, are counted.
+fn name(principal: Option<&Principal>) -> String {
+    principal.map_or("owner".to_owned(), |principal| format!("author {}", principal.author.as_str()))
 }
 
 /// Checks that a request comes from the user who started the server.
@@ -149,6 +170,8 @@ impl Refusal {
             Refusal::Body(Unread::TooSlow) => "slow body",
             Refusal::Body(Unread::Ended) => "body ended",
             Refusal::NoProject => "no project",
+            Refusal::Request(..) => "request",
+            Refusal::Waits => "waits",
             Refusal::Failed(_) => "failure",
         }
     }
@@ -176,6 +199,10 @@ impl Refusal {
             }
             Refusal::Body(_) => (StatusCode::REQUEST_TIMEOUT, "The body of the request did not arrive."),
             Refusal::NoProject => (StatusCode::NOT_FOUND, "There is no such project."),
+            Refusal::Request(status, text) => (*status, *text),
+            Refusal::Waits => {
+                (StatusCode::SERVICE_UNAVAILABLE, "Too many machines wait. Ask for changes without waiting.")
+            }
             Refusal::Failed(error) => {
                 error.log();
                 (StatusCode::INTERNAL_SERVER_ERROR, "The server can't answer. Its log says why.")
@@ -187,6 +214,7 @@ impl Refusal {
         };
         match self {
             Refusal::TooMuch(too_much) => add(RETRY_AFTER, too_much.retry_after().to_string()),
+            Refusal::Waits => add(RETRY_AFTER, "60".to_owned()),
             Refusal::Key(Denied::Unknown) => add(WWW_AUTHENTICATE, "Bearer".to_owned()),
             Refusal::Key(Denied::Expired) => {
                 let why = "Bearer error=\"invalid_token\", error_description=\"the key has expired\"";

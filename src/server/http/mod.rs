@@ -16,6 +16,7 @@ mod client;
 mod door;
 mod message;
 mod sync;
+mod wait;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -32,6 +33,7 @@ use rmcp::service::RxJsonRpcMessage;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::runtime::Handle;
+use tokio::sync::watch;
 
 use self::callers::Callers;
 use self::door::{Door, Refusal};
@@ -51,6 +53,8 @@ pub struct Http {
     callers: Callers,
     door: Door,
     desk: Desk,
+    /// Whether machines may no longer wait, because the server ends.
+    is_ending: watch::Sender<bool>,
     metrics: Metrics,
     config: StreamableHttpServerConfig,
 }
@@ -90,9 +94,15 @@ impl Http {
             callers: Callers::new(Arc::clone(engine), Arc::clone(caller), toolsets, workers),
             door: Door::new(Arc::clone(engine), hosts, rates, is_open_to_owner),
             desk: Desk::new(engine),
+            is_ending: watch::Sender::default(),
             metrics,
             config,
         })
+    }
+
+    /// Answers the machines that wait for changes. From now on, none waits any longer.
+    pub fn end_waits(&self) {
+        self.is_ending.send_replace(true);
     }
 
     /// Cancels all open calls.
@@ -107,7 +117,11 @@ impl Http {
 
     /// Answers a request, and counts it.
     async fn answer(&self, peer: Peer, target: Target, request: Request) -> Response {
-        let (began, counted) = (Instant::now(), self.metrics.begin());
+        let began = Instant::now();
+        let counted = match target {
+            Target::Sync(Asked::Wait(_)) => self.metrics.begin_wait(),
+            Target::Mcp(_) | Target::Sync(_) => self.metrics.begin(),
+        };
         let mut method = "other";
         let (is_sync, mut is_closed) = (matches!(target, Target::Sync(_)), false);
         let mut answer = match self.pass(peer, target, request, &mut method).await {
@@ -122,7 +136,7 @@ impl Http {
             sync::mark(&mut answer, is_closed);
         }
         let status = answer.status().as_u16();
-        let ending = Ending { metrics: self.metrics.clone(), method, status, began, _counted: counted };
+        let ending = Ending { metrics: self.metrics.clone(), method, status, began, counted };
         answer.map(|body| body::holding(body, ending))
     }
 
@@ -144,6 +158,11 @@ impl Http {
                 if parts.method != asked.method() {
                     let allowed = [(ALLOW, asked.method().to_string())];
                     return Ok((StatusCode::METHOD_NOT_ALLOWED, allowed).into_response());
+                }
+                if let Asked::Wait(project) = asked {
+                    // Who waits makes no call.
+                    drop(permit);
+                    return self.wait(&peer, principal, &project, &parts).await;
                 }
                 let answer = self.desk.answer(&self.callers, principal, asked, &parts, content).await?;
                 return Ok(answer.map(|body| body::holding(body, permit)));
@@ -212,12 +231,12 @@ struct Ending {
     method: &'static str,
     status: u16,
     began: Instant,
-    _counted: Counted,
+    counted: Counted,
 }
 
 impl Drop for Ending {
     fn drop(&mut self) {
-        self.metrics.answered(self.method, self.status, self.began.elapsed());
+        self.metrics.answered(&self.counted, self.method, self.status, self.began.elapsed());
     }
 }
 
@@ -244,5 +263,6 @@ pub fn routes(http: &Arc<Http>) -> Router {
         .route("/sync", whole(|| Target::Sync(Asked::Greeting)))
         .route("/sync/{project}/push", named(|project| Target::Sync(Asked::Push(project))))
         .route("/sync/{project}/pull", named(|project| Target::Sync(Asked::Pull(project))))
+        .route("/sync/{project}/wait", named(|project| Target::Sync(Asked::Wait(project))))
         .with_state(Arc::clone(http))
 }

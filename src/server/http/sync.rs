@@ -3,8 +3,9 @@
 //! - `GET /sync` says who the server is, who asks, and which projects are shared with the user.
 //! - `POST /sync/PROJECT/push` takes a page of changes, and says what became of each.
 //! - `GET /sync/PROJECT/pull?after=NUMBER` gives a page of changes.
+//! - `GET /sync/PROJECT/wait?after=NUMBER` says when there are changes ([`wait`](super::wait)).
 //!
-//! The last two name the id of the user's device, so that it doesn't get back what it sent. Each request is complete, so
+//! The last three name the id of the user's device, so that it doesn't get back what it sent. Each request is complete, so
 //! any server with the same stores answers it. What a page and its answer mean is in `tiro_sync`, and who may change what
 //! is decided in [`serve`].
 
@@ -25,7 +26,7 @@ use crate::web::body::{self, Unread};
 use tiro_base::error::Result;
 use tiro_host::caller::WritingCaller;
 use tiro_host::engine::Engine;
-use tiro_host::exchange::serve::{self, Guest, Touched};
+use tiro_host::exchange::serve::{self, Guest, Look, Touched};
 use tiro_host::principals::{Denied, Principal, rights};
 use tiro_store::{AuditRow, ProjectRights};
 use tiro_sync::greeting::{HEADER, Project};
@@ -36,6 +37,10 @@ use tiro_sync::page::{self, FORMAT, MEDIA_TYPE, Unreadable};
 /// as much again.
 const MOST_PAGES: usize = 4;
 
+/// The most looks for changes at the same time, for machines that wait. A notice wakes all machines that wait for a
+/// project, and calls need connections to the database, too.
+const MOST_LOOKS: usize = 4;
+
 /// A request for the exchange.
 pub(super) enum Asked {
     /// Who the server is.
@@ -44,13 +49,15 @@ pub(super) enum Asked {
     Push(String),
     /// To give a page of changes of the project with this id.
     Pull(String),
+    /// To say when there are changes of the project with this id.
+    Wait(String),
 }
 
 impl Asked {
     /// Returns the method that such a request has.
     pub(super) fn method(&self) -> Method {
         match self {
-            Asked::Greeting | Asked::Pull(_) => Method::GET,
+            Asked::Greeting | Asked::Pull(_) | Asked::Wait(_) => Method::GET,
             Asked::Push(_) => Method::POST,
         }
     }
@@ -61,6 +68,7 @@ impl Asked {
             Asked::Greeting => "sync greeting",
             Asked::Push(_) => "sync push",
             Asked::Pull(_) => "sync pull",
+            Asked::Wait(_) => "sync wait",
         }
     }
 }
@@ -75,16 +83,33 @@ struct Parameters {
     after: i64,
 }
 
+/// Who asks for what in a project.
+struct Visit {
+    caller: Arc<WritingCaller>,
+    guest: Guest,
+    /// The number after which changes are asked for.
+    after: i64,
+}
+
+/// The refusal of a request in a later format.
+const OLDER: Refusal =
+    Refusal::Request(StatusCode::NOT_IMPLEMENTED, "This server speaks only older formats.");
+
 /// Answers requests for the exchange.
 pub(super) struct Desk {
     engine: Arc<Engine>,
     pages: Semaphore,
+    looks: Semaphore,
 }
 
 impl Desk {
     /// Returns the desk of a server.
     pub(super) fn new(engine: &Arc<Engine>) -> Desk {
-        Desk { engine: Arc::clone(engine), pages: Semaphore::new(MOST_PAGES) }
+        Desk {
+            engine: Arc::clone(engine),
+            pages: Semaphore::new(MOST_PAGES),
+            looks: Semaphore::new(MOST_LOOKS),
+        }
     }
 
     /// Answers a request of `principal`. The owner needs a key for the exchange, too, because it has the name of the
@@ -97,24 +122,57 @@ impl Desk {
         parts: &Parts,
         content: Body,
     ) -> Result<Response, Refusal> {
-        let principal = principal.ok_or(Refusal::Key(Denied::Unknown))?;
-        let registry = self.engine.begin_installation().await.map_err(Refusal::Failed)?.registry;
-        let shared = rights::projects(registry.as_ref(), &principal).await.map_err(Refusal::Failed)?;
         let (is_push, project) = match asked {
-            Asked::Greeting => return self.greeting(&principal, shared).await.map_err(Refusal::Failed),
+            Asked::Greeting => return self.greeting(principal).await,
             Asked::Push(project) => (true, project),
-            Asked::Pull(project) => (false, project),
+            Asked::Pull(project) | Asked::Wait(project) => (false, project),
         };
+        let Visit { caller, guest, after } = self.visit(callers, principal, &project, parts).await?;
+        match is_push {
+            true => self.push(&caller, &guest, content).await,
+            false => self.pull(&caller, &guest, after).await.map_err(Refusal::Failed),
+        }
+    }
+
+    /// Looks for changes of the project that `principal` may see and doesn't have.
+    pub(super) async fn look(
+        &self,
+        callers: &Callers,
+        principal: Option<Principal>,
+        project: &str,
+        parts: &Parts,
+    ) -> Result<Look, Refusal> {
+        let _look = self.looks.acquire().await.expect("nothing closes it");
+        let Visit { caller, guest, after } = self.visit(callers, principal, project, parts).await?;
+        serve::look(&self.engine, &caller, &guest, after).await.map_err(Refusal::Failed)
+    }
+
+    /// Returns the projects that are shared with `principal`.
+    async fn shared(&self, principal: &Principal) -> Result<Vec<ProjectRights>, Refusal> {
+        let installation = self.engine.begin_installation().await.map_err(Refusal::Failed)?;
+        rights::projects(installation.registry.as_ref(), principal).await.map_err(Refusal::Failed)
+    }
+
+    /// Finds out who asks for what in the project with the id `project`.
+    async fn visit(
+        &self,
+        callers: &Callers,
+        principal: Option<Principal>,
+        project: &str,
+        parts: &Parts,
+    ) -> Result<Visit, Refusal> {
+        let principal = principal.ok_or(Refusal::Key(Denied::Unknown))?;
+        let shared = self.shared(&principal).await?;
         if format_of(&parts.headers) > FORMAT {
-            return Ok(refused(StatusCode::NOT_IMPLEMENTED, "This server speaks only older formats."));
+            return Err(OLDER);
         }
         let shared = shared.into_iter().find(|row| row.project.as_str() == project);
         let shared = shared.ok_or(Refusal::NoProject)?;
-        let Ok(Query(parameters)) = Query::<Parameters>::try_from_uri(&parts.uri) else {
-            return Ok(refused(StatusCode::BAD_REQUEST, "The request names no device."));
-        };
+        let wrong = |text| Refusal::Request(StatusCode::BAD_REQUEST, text);
+        let parameters = Query::<Parameters>::try_from_uri(&parts.uri);
+        let Query(parameters) = parameters.map_err(|_| wrong("The request names no device."))?;
         if !serve::is_device(&parameters.device) {
-            return Ok(refused(StatusCode::BAD_REQUEST, "The device has no plain id."));
+            return Err(wrong("The device has no plain id."));
         }
         let guest = Guest {
             author: principal.author.clone(),
@@ -125,11 +183,7 @@ impl Desk {
             with_private: parameters.private,
         };
         let caller = callers.guest(&principal, &shared).await.map_err(Refusal::Failed)?;
-        let caller = caller.ok_or(Refusal::NoProject)?;
-        match is_push {
-            true => self.push(&caller, &guest, content).await,
-            false => self.pull(&caller, &guest, parameters.after).await.map_err(Refusal::Failed),
-        }
+        Ok(Visit { caller: caller.ok_or(Refusal::NoProject)?, guest, after: parameters.after.max(0) })
     }
 
     /// Adds a request to the record of calls, if it concerned any memory.
@@ -151,8 +205,10 @@ impl Desk {
         self.engine.begin_installation().await?.registry.note_call(call).await
     }
 
-    async fn greeting(&self, principal: &Principal, shared: Vec<ProjectRights>) -> Result<Response> {
-        let installation = self.engine.begin_installation().await?;
+    async fn greeting(&self, principal: Option<Principal>) -> Result<Response, Refusal> {
+        let principal = principal.ok_or(Refusal::Key(Denied::Unknown))?;
+        let shared = self.shared(&principal).await?;
+        let installation = self.engine.begin_installation().await.map_err(Refusal::Failed)?;
         let project = |row: ProjectRights| Project {
             id: row.project.as_str().to_owned(),
             name: row.name,
@@ -170,11 +226,10 @@ impl Desk {
         let lines = match unpacked.await.unwrap_or(Err(Unreadable::Other)) {
             Ok(page) => page.lines,
             Err(Unreadable::TooLarge) => return Err(Refusal::Body(Unread::TooLarge)),
-            Err(Unreadable::Later) => {
-                return Ok(refused(StatusCode::NOT_IMPLEMENTED, "This server speaks only older formats."));
-            }
+            Err(Unreadable::Later) => return Err(OLDER),
             Err(Unreadable::Other | Unreadable::BrokenOff) => {
-                return Ok(refused(StatusCode::BAD_REQUEST, "The body is no whole page of changes."));
+                let text = "The body is no whole page of changes.";
+                return Err(Refusal::Request(StatusCode::BAD_REQUEST, text));
             }
         };
         let taken = serve::take(&self.engine, caller, guest, lines).await.map_err(Refusal::Failed)?;
@@ -185,7 +240,7 @@ impl Desk {
 
     async fn pull(&self, caller: &WritingCaller, guest: &Guest, after: i64) -> Result<Response> {
         let _page = self.pages.acquire().await.expect("nothing closes it");
-        let (page, touched) = serve::give(&self.engine, caller, guest, after.max(0)).await?;
+        let (page, touched) = serve::give(&self.engine, caller, guest, after).await?;
         self.note(caller, guest, "sync pull", touched).await?;
         Ok((StatusCode::OK, [(CONTENT_TYPE, MEDIA_TYPE)], page).into_response())
     }
@@ -204,11 +259,8 @@ fn format_of(headers: &HeaderMap) -> u32 {
     format.unwrap_or(FORMAT)
 }
 
-fn refused(status: StatusCode, text: &'static str) -> Response {
-    (status, [(CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response()
-}
-
-fn json(value: &impl Serialize) -> Response {
+/// Returns an answer that is JSON.
+pub(super) fn json(value: &impl Serialize) -> Response {
     let content = serde_json::to_vec(value).expect("plain values are JSON");
     (StatusCode::OK, [(CONTENT_TYPE, "application/json")], content).into_response()
 }

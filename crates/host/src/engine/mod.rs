@@ -33,7 +33,7 @@ use tiro_base::scope::ProjectId;
 use tiro_capture::spool::Spool;
 use tiro_redact::Redactor;
 use tiro_store::clock::Clock;
-use tiro_store::{Registry, Stores};
+use tiro_store::{NextChange, Registry, Stores};
 
 /// The longest time that closing a store waits for a call that is still writing. Arbitrary: about thirty times
 /// as long as a write takes.
@@ -329,6 +329,21 @@ impl Engine {
     /// Wakes the idle workers after a write, because new chunks may have to be embedded.
     pub fn wrote(&self) {
         self.written.send_modify(|count| *count += 1);
+    }
+
+    /// Returns a future that is ready once the store of the user's project may have changed after this call. If the stores
+    /// hear nothing of other processes, each write of this process makes it ready.
+    pub fn next_change(&self, project: &ProjectId) -> NextChange {
+        if let Some(next) = self.stores.next_change(&self.config.owner, project) {
+            return next;
+        }
+        let mut writes = self.writes();
+        Box::pin(async move {
+            if writes.changed().await.is_err() {
+                // The engine is gone.
+                std::future::pending::<()>().await;
+            }
+        })
     }
 
     /// Returns a channel with the number of writes so far. The number changes with each write.

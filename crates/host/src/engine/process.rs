@@ -43,6 +43,8 @@ pub enum Duty {
     Asking,
     /// Exchanging memories with a team's server. This waits for the network, so it runs beside all other work.
     Exchange,
+    /// Waiting until a team's server has something new.
+    Waiting,
 }
 
 /// A worker's right to do one kind of work for a project. The right ends when this value is dropped.

@@ -1,11 +1,12 @@
 //! A project's connection with a server, in files of the data directory that only the user can read.
 //!
 //! `connections/PROJECT.json` says which server, which project of it, and under which names. `PROJECT.key` has the key
-//! alone. `PROJECT.progress.json` says how far the exchange has come; only the process that has the lease writes it. A
-//! progress belongs to one connection, by the id of its device, so that a new connection begins anew.
+//! alone. `PROJECT.progress.json` says how far the exchange has come; only the process that has the lease writes it. The
+//! process that waits for changes of the server locks `PROJECT.waits`, which is empty. A progress belongs to one connection, by the id of its device, so that a new connection begins anew.
 //!
 //! None of these files is in a backup: two machines with the same device id would not get each other's changes.
 
+use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -59,6 +60,8 @@ pub struct Progress {
     pub received: i64,
     /// What both numbers depend on.
     pub ground: Ground,
+    /// Whether the server lets machines wait for changes.
+    pub can_wait: bool,
     /// When the last exchange was complete.
     pub complete_at: Option<Millis>,
     /// The failures since then.
@@ -151,6 +154,12 @@ pub fn projects(data_dir: &Path) -> Result<Vec<ProjectId>> {
     Ok(projects)
 }
 
+/// The right of this process to wait for changes of a project's server. It ends when this value is dropped.
+#[derive(Debug)]
+pub struct Waiting {
+    _lock: File,
+}
+
 /// The files of a project's connection.
 #[derive(Clone, Debug)]
 pub struct Place {
@@ -197,7 +206,7 @@ impl Place {
     /// Removes the connection with its key and its progress. Returns whether there was one.
     pub fn remove(&self) -> Result<bool> {
         let was_there = self.file("json").symlink_metadata().is_ok();
-        for part in ["json", "key", "progress.json"] {
+        for part in ["json", "key", "progress.json", "waits"] {
             user_file::delete(&self.file(part))?;
         }
         Ok(was_there)
@@ -214,6 +223,18 @@ impl Place {
     /// Stores how far the exchange has come. The caller has the lease.
     pub fn keep(&self, progress: &Progress) -> Result<()> {
         write(&self.file("progress.json"), serde_json::to_vec_pretty(progress).expect("a progress is JSON"))
+    }
+
+    /// Begins to wait for changes of the server. Returns `None` while another process of this machine waits, or if the file
+    /// can't be locked. The end of the process ends its wait, too.
+    pub fn begin_waiting(&self) -> Option<Waiting> {
+        let mut options = std::fs::OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let file = options.open(self.file("waits")).ok()?;
+        file.try_lock().ok()?;
+        Some(Waiting { _lock: file })
     }
 
     fn file(&self, part: &str) -> PathBuf {
@@ -271,6 +292,18 @@ mod tests {
         assert!(place.remove().unwrap());
         assert_eq!(place.connection().unwrap(), None);
         assert!(place.key().is_err());
+    }
+
+    #[test]
+    fn one_process_waits_until_it_ends_its_wait() {
+        let (_folder, place) = place();
+        assert!(place.begin_waiting().is_none(), "there is no connection");
+        place.store(&connection("one"), "tiro_x").unwrap();
+        let waiting = place.begin_waiting().unwrap();
+        assert!(place.begin_waiting().is_none());
+        drop(waiting);
+        assert!(place.begin_waiting().is_some() && place.remove().unwrap());
+        assert!(!place.file("waits").exists());
     }
 
     #[test]

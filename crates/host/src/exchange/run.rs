@@ -145,6 +145,7 @@ impl Exchange<'_> {
         let remote = Remote::new(&server, &self.place.key()?)?;
         let greeting = remote.greet().await.map_err(|trouble| trouble.error(&server))?;
         check(&greeting, connection, &server, self.engine.now())?;
+        progress.can_wait = greeting.waits;
         let shared = greeting.projects.iter().find(|project| project.id == connection.project);
         let shared = shared.ok_or_else(|| Trouble::NotShared.error(&server))?;
         let began_anew = progress.stand_on(self.ground(&greeting, shared), env!("CARGO_PKG_VERSION"));
@@ -235,6 +236,7 @@ mod tests {
             server: "s".into(),
             user: "ana".into(),
             now,
+            waits: true,
             projects: Vec::new(),
         }
     }

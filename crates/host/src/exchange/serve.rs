@@ -13,7 +13,7 @@ use crate::principals::Access;
 use tiro_base::error::Result;
 use tiro_base::memory::{Kind, MemoryId};
 use tiro_base::scope::{AuthorId, Visibility};
-use tiro_store::{Change, Incoming, MergeOutcome, MergeRights, WantedChanges};
+use tiro_store::{Change, Incoming, MergeOutcome, MergeRights, NextChange, WantedChanges};
 use tiro_sync::greeting::{Became, Greeting, Project, Received};
 use tiro_sync::line::{self, Arrived, Misread, Vectors};
 use tiro_sync::page::{End, FORMAT, LARGEST, Packer};
@@ -50,6 +50,12 @@ impl Guest {
         format!("{}:{}", self.author.as_str(), self.device)
     }
 
+    /// Returns the changes that are given to the guest.
+    fn wanted(&self) -> WantedChanges {
+        let kinds = if self.with_private { Kind::ALL.to_vec() } else { self.kinds.clone() };
+        WantedChanges { kinds, peer: Some(self.peer()), with_private: self.with_private }
+    }
+
     /// Returns whether what the author saves with this key is taken.
     fn may_save(&self) -> bool {
         self.access >= Access::Write
@@ -65,6 +71,14 @@ impl Guest {
             () => Err("you may only read this project"),
         }
     }
+}
+
+/// What a look for changes found.
+pub enum Look {
+    /// There are changes.
+    Changed,
+    /// There are none. The future is ready once it is worth looking again.
+    Nothing(NextChange),
 }
 
 /// The memories that a request wrote or read, for the record of calls.
@@ -111,6 +125,7 @@ pub fn greet(
         server: server[..16].iter().map(|byte| format!("{byte:02x}")).collect(),
         user: author.as_str().to_owned(),
         now: engine.now(),
+        waits: true,
         projects,
     }
 }
@@ -211,8 +226,7 @@ pub async fn give(
     after: i64,
 ) -> Result<(Vec<u8>, Touched)> {
     let project = caller.project(engine).await?;
-    let kinds = if guest.with_private { Kind::ALL.to_vec() } else { guest.kinds.clone() };
-    let wanted = WantedChanges { kinds, peer: Some(guest.peer()), with_private: guest.with_private };
+    let wanted = guest.wanted();
     let mut page = Packer::default();
     let mut touched = Touched::default();
     let mut next = after;
@@ -233,6 +247,16 @@ pub async fn give(
             return Ok((page.finish(End { next, more: false }), touched));
         }
     }
+}
+
+/// Looks for changes after the number `after` that `guest` may see and doesn't have from this device.
+pub async fn look(engine: &Engine, caller: &WritingCaller, guest: &Guest, after: i64) -> Result<Look> {
+    let project = caller.project(engine).await?;
+    let scope = &project.scope;
+    // A change during the look is noticed by one of the two.
+    let next = engine.next_change(&scope.project);
+    let found = project.store.changes(scope, None, &guest.wanted(), after, 1).await?;
+    Ok(if found.changes.is_empty() { Look::Nothing(next) } else { Look::Changed })
 }
 
 /// Returns the line of a change. If it is too long for any page, it has no vectors, or only the state.

@@ -7,6 +7,7 @@
 
 mod exchange;
 pub mod later;
+mod news;
 pub mod pending;
 
 use std::collections::HashSet;

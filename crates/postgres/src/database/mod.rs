@@ -14,7 +14,7 @@ pub(crate) mod sql;
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use deadpool_postgres::{Hook, Manager, ManagerConfig, Object, Pool, QueueMode, RecyclingMethod, Runtime};
@@ -23,6 +23,7 @@ use tokio_postgres::Config;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::error::{Error, Result};
+use crate::news::News;
 use crate::search::counts::Counts;
 use crate::search::graphs::Graphs;
 use tiro_base::error::{Kind, quoted};
@@ -52,6 +53,8 @@ pub struct Database {
 
 struct Inner {
     pool: Pool,
+    /// How a connection beside the pool is made.
+    config: Config,
     schema: String,
     place: String,
     /// Whether the schema is known to be up to date.
@@ -64,6 +67,10 @@ struct Inner {
     graphs: Graphs,
     /// How many memories this process stored since it last looked how large the tables are.
     stored: AtomicUsize,
+    /// The first database of the installation, unless this is the only one.
+    first: OnceLock<Weak<Inner>>,
+    /// What the processes of the installation tell each other through this database.
+    news: Arc<News>,
     /// What the servers share beside the database.
     shared_cache: OnceLock<Valkey>,
     /// The id of the database.
@@ -125,7 +132,7 @@ impl Database {
                 done.map_err(deadpool_postgres::HookError::Backend)
             })
         });
-        let pool = Pool::builder(Manager::from_config(config, tls()?, recycling))
+        let pool = Pool::builder(Manager::from_config(config.clone(), tls()?, recycling))
             .max_size(MOST_CONNECTIONS)
             // The connection that was used last has the statements prepared, and their plans.
             .queue_mode(QueueMode::Lifo)
@@ -137,6 +144,7 @@ impl Database {
             .map_err(|error| Error::new(Kind::Store, "cannot make a pool of connections").source(error))?;
         let inner = Inner {
             pool,
+            config,
             schema: schema.to_owned(),
             place,
             is_ready: tokio::sync::OnceCell::new(),
@@ -144,6 +152,8 @@ impl Database {
             counts: Counts::default(),
             graphs: Graphs::default(),
             stored: AtomicUsize::new(0),
+            first: OnceLock::new(),
+            news: Arc::default(),
             shared_cache: OnceLock::new(),
             id: tokio::sync::OnceCell::new(),
             runtime: Some(runtime),
@@ -228,6 +238,31 @@ impl Database {
         }
     }
 
+    /// Makes `first` the first database of the installation.
+    pub(crate) fn come_after(&self, first: &Database) {
+        // It is set once, when the program starts.
+        let _ = self.inner.first.set(Arc::downgrade(&first.inner));
+    }
+
+    /// Returns the first database of the installation, through which its processes tell each other of changes; `None` if it
+    /// was closed.
+    pub(crate) fn first(&self) -> Option<Database> {
+        match self.inner.first.get() {
+            Some(first) => first.upgrade().map(|inner| Database { inner }),
+            None => Some(self.clone()),
+        }
+    }
+
+    /// Returns what the processes of the installation tell each other through this database.
+    pub(crate) fn news(&self) -> &Arc<News> {
+        &self.inner.news
+    }
+
+    /// Returns how a connection beside the pool is made.
+    pub(crate) fn config(&self) -> Config {
+        self.inner.config.clone()
+    }
+
     /// Lets all servers of the database share cached answers in `valkey`.
     pub(crate) fn share_cache(&self, valkey: Valkey) {
         // It is set once, when the program starts.
@@ -262,7 +297,7 @@ impl Database {
 
 /// Returns what encrypts connections, if the server can: `sslmode` in the address asks for it (`require`) or forbids it
 /// (`disable`). The server's certificate is checked as the system does.
-fn tls() -> Result<MakeRustlsConnect> {
+pub(crate) fn tls() -> Result<MakeRustlsConnect> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let cannot = |error: rustls::Error| Error::new(Kind::Io, "cannot set up TLS").source(error);
     let versions =

@@ -6,6 +6,7 @@ use super::content;
 use super::giving::{Giving, STATE, state};
 use crate::columns::{self, MEMORY, MEMORY_FROM, number, word};
 use crate::error::Result;
+use crate::news::NEWEST;
 use crate::transactions::Transaction;
 use tiro_base::memory::{Kind, Memory};
 use tiro_base::scope::{AuthorId, Scope, Visibility};
@@ -68,10 +69,7 @@ pub(super) async fn page(
 impl Giving<'_> {
     /// Returns the number of the latest change that this transaction sees.
     async fn newest(&self) -> Result<i64> {
-        let sql = "SELECT greatest((SELECT max(changed) FROM exchange WHERE owner = o),
-                           (SELECT max(changed) FROM absent WHERE owner = o), 0) FROM unnest($1::bigint[]) o";
-        let rows = self.tx.rows(sql, &[&self.owners]).await?;
-        Ok(rows.iter().map(|row| row.get::<_, i64>(0)).max().unwrap_or(0))
+        Ok(self.tx.only(NEWEST, &[&self.owners]).await?.try_get(0)?)
     }
 
     /// Returns the next rows that the peer wants, in the order of their numbers. Each part of the query reads an index in
