@@ -333,6 +333,7 @@ macro_rules! promises {
                 another_text_under_an_id_is_reported_and_not_stored: HidesConflicts,
                 others_memories_are_changed_only_with_a_right: IgnoresRights,
                 what_a_peer_keeps_private_stays_with_its_author: SharesWhatIsPrivate,
+                what_the_first_private_memories_replaced_is_kept: LosesMerges,
                 an_id_of_somebody_else_is_not_mistaken_for_ones_own: IgnoresNames,
             }
             restoring {

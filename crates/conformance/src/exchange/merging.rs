@@ -232,6 +232,26 @@ pub async fn what_a_peer_keeps_private_stays_with_its_author(fixture: Fixture) {
     assert_eq!(own.len(), 1);
 }
 
+/// The first private memory of an author makes the author's private part of the store.
+pub async fn what_the_first_private_memories_replaced_is_kept(fixture: Fixture) {
+    let reader = fixture.scope.read_by(ana());
+    let (older, mut newer) = (note("maple"), note("larch"));
+    newer.draft.supersedes = vec![older.id.clone()];
+    let id = older.id.clone();
+    let private = |memory| Incoming {
+        visibility: Visibility::Private,
+        ..incoming(memory, &ana(), ExchangedState::default())
+    };
+    let changes = vec![private(older), private(newer)];
+    let merged = fixture.store.merge_changes(&reader, None, "laptop", MergeRights::ALL, changes, 5);
+    assert_eq!(merged.await.answered(), [MergeOutcome::Stored; 2]);
+    let with_private = WantedChanges { with_private: true, ..everything() };
+    let given = all(fixture.store.as_ref(), &reader, None, &with_private).await;
+    let contents = given.into_iter().filter_map(|change| change.content);
+    let replaced: Vec<_> = contents.flat_map(|content| content.supersedes).collect();
+    assert_eq!(replaced, [id]);
+}
+
 pub async fn an_id_of_somebody_else_is_not_mistaken_for_ones_own(fixture: Fixture) {
     let said = message("auth", "maple");
     let own = fixture.put(said.clone()).await;

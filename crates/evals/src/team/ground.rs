@@ -64,11 +64,17 @@ impl Ground {
         Database::at(&self.databases[0].url)
     }
 
-    /// Makes a project in each database, and returns each database with the path under which clients call its project.
-    pub fn spread(&self) -> Result<Vec<(Database, String)>> {
+    /// Makes a project in each database, which `callers` may call, and returns each database with the path under which
+    /// clients call its project.
+    pub fn spread(&self, callers: &[Caller]) -> Result<Vec<(Database, String)>> {
         /// How many projects are made at most. Each is in any of the databases.
         const MOST: usize = 100;
         let [_, _, ..] = &self.databases[..] else { return Ok(vec![(self.database()?, "/mcp".to_owned())]) };
+        let run = |words: &[&str]| self.tiro.run(&self.place, words, PATIENCE);
+        run(&["team", "create", "all"])?;
+        for caller in callers {
+            run(&["team", "add", "all", &caller.name])?;
+        }
         let mut found = Vec::new();
         for database in &self.databases {
             found.push((Database::at(&database.url)?, None));
@@ -76,8 +82,8 @@ impl Ground {
         for number in 0..MOST {
             let name = format!("spread-{number}");
             let directory = self.directory(&name)?;
-            let words = ["add", "A project begins.", "--project", path_text(&directory)?];
-            self.tiro.run(&self.place, &words, PATIENCE)?;
+            run(&["add", "A project begins.", "--project", path_text(&directory)?])?;
+            run(&["share", &name, "--with", "all", "--read"])?;
             for (database, path) in &mut found {
                 if path.is_none() && database.number("SELECT count(*) FROM tiro.memories")? > 0 {
                     *path = Some(format!("/mcp/{name}"));

@@ -43,7 +43,7 @@ pub fn measure(sizes: &Sizes, url: &str, tiro: &Tiro, report: &mut Report) -> Re
     let corpus = Corpus::new(sizes.seed);
     let each = sizes.memories.div_ceil(sizes.owners);
     let began = Instant::now();
-    let databases = ground.spread()?;
+    let databases = ground.spread(&callers)?;
     for ((database, path), callers) in
         databases.iter().zip(callers.chunks_mut(sizes.owners.div_ceil(databases.len())))
     {

@@ -260,9 +260,12 @@ impl<'m> Merging<'m> {
         if ids.is_empty() {
             return Ok(());
         }
+        // The private part of an author may have been made only now.
+        let mut parts = self.tx.seen.parts.clone();
+        parts.extend(here.iter().map(|(row, _)| row.owner));
         // Later rows replace earlier ones in the map: a private memory comes before a shared one.
-        let sql = "SELECT id, owner, seq FROM memories WHERE owner = ANY ($1) AND id = ANY ($2) ORDER BY owner = $3";
-        let rows = self.tx.rows(sql, &[&self.tx.seen.parts, &ids, &self.tx.seen.mine]).await?;
+        let sql = "SELECT id, owner, seq FROM memories WHERE owner = ANY ($1) AND id = ANY ($2) ORDER BY owner <> $3";
+        let rows = self.tx.rows(sql, &[&parts, &ids, &self.tx.seen.shared]).await?;
         let rows: HashMap<String, (i64, i64)> =
             rows.iter().map(|row| (row.get(0), (row.get(1), row.get(2)))).collect();
         for (row, content) in here {
