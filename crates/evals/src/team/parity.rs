@@ -36,7 +36,8 @@ pub fn measure(sizes: &Sizes, url: &str, tiro: &Tiro, report: &mut Report) -> Re
     let files = tempfile::tempdir().context("making a temporary directory")?;
     let of_files = Place::create(files.path())?;
     let corpus = Corpus::new(sizes.seed);
-    let messages: &Vec<_> = &(0..sizes.messages).map(|index| corpus.message(index)).collect();
+    let messages: &Vec<_> =
+        &(0..sizes.messages).map(|index| without_secrets(corpus.message(index))).collect();
     let without = Tiro { environment: Vec::new(), ..tiro.clone() };
     let both = [(&without, &of_files), (&ground.tiro, &ground.place)];
     std::thread::scope(|scope| {
@@ -73,6 +74,14 @@ pub fn measure(sizes: &Sizes, url: &str, tiro: &Tiro, report: &mut Report) -> Re
     report.must_be_zero("  questions with other hits, order or scores", different.len());
     report.must_be_zero("  contexts with other lines", contexts);
     Ok(different)
+}
+
+/// Returns the message without words that make what stands beside them a secret: the mark that replaces a secret is another
+/// one in each installation.
+fn without_secrets(message: Message) -> Message {
+    let text =
+        ["secret", "password"].iter().fold(message.text.clone(), |text, word| text.replace(word, "parcel"));
+    Message { text, ..message }
 }
 
 /// Saves the messages, and does everything that a server would do later, while nobody calls: summaries are memories, too,

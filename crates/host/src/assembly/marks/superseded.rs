@@ -147,16 +147,15 @@ fn mark_of(superseded: &Superseded, shown: &Shown, session: &str) -> String {
     format!("{part}superseded by {by} on {}", day(superseded.by_time))
 }
 
-/// Chooses those of `superseded` whose replacing memories are to be shown. Each replacing memory is shown once, and
-/// only if nothing replaced it in turn.
+/// Chooses those of `superseded` whose replacing memories are to be shown, the latest first. Each replacing memory is shown
+/// once, and only if nothing replaced it in turn.
 fn holding(superseded: Vec<Superseded>, shown: &mut HashSet<MemoryId>) -> Vec<Superseded> {
     let replaced: HashSet<MemoryKey> = superseded.iter().map(|each| each.memory).collect();
-    superseded
-        .into_iter()
-        .filter(|each| !replaced.contains(&each.by_key))
-        .filter(|each| shown.insert(each.by.clone()))
-        .take(MOST_SHOWN)
-        .collect()
+    let mut holding: Vec<Superseded> =
+        superseded.into_iter().filter(|each| !replaced.contains(&each.by_key)).collect();
+    // In the order of the store, they would stand differently on each machine.
+    holding.sort_by_key(|each| Reverse(each.by_time));
+    holding.into_iter().filter(|each| shown.insert(each.by.clone())).take(MOST_SHOWN).collect()
 }
 
 /// Returns passages that show the statements that are valid now in place of the superseded statements. `replaced`
