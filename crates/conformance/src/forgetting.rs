@@ -2,7 +2,7 @@
 //! restored.
 
 use super::fixture::{
-    Answered, Fixture, HOUR, embedded, fact, message, name, note, outcomes, quarter, wanted,
+    Answered, Fixture, HOUR, by_words, commit, embedded, fact, message, name, note, outcomes, quarter, wanted,
 };
 use tiro_base::filter::Filter;
 use tiro_base::memory::{Kind, Level, MemoryId};
@@ -341,6 +341,32 @@ pub async fn extracted_facts_are_removed_unless_they_are_marked(fixture: Fixture
     left.sort_unstable();
     assert_eq!(left, ["a message", "oak", "willow"]);
     assert_eq!(fixture.undo().await.ids.len(), 1, "a forgotten fact is not removed for good");
+}
+
+pub async fn a_forgotten_memory_counts_in_no_word(fixture: Fixture) {
+    let said = ["maple one", "maple two", "oak three"].map(|text| message("s", text));
+    let mut all: Vec<MemoryId> = said.iter().map(|memory| memory.id.clone()).collect();
+    fixture.save(said.to_vec()).await;
+    for memory in [note("maple willow"), commit('a', "maple", 10)] {
+        all.push(fixture.put(memory).await);
+    }
+    let words = async || {
+        let query = by_words(&Filter::default(), &["maple", "willow", "oak"], 9);
+        let found = fixture.store.candidates(&fixture.scope, query).await.answered();
+        let (found, vocabulary) = found.words.answered();
+        let found: Vec<(ChunkKey, f64)> = found.into_iter().map(|found| (found.chunk, found.score)).collect();
+        (found, vocabulary.documents, vocabulary.counts)
+    };
+    // A message has the words of its neighbours, too.
+    let before = words().await;
+    assert_eq!((before.1, &before.2), (5, &vec![5, 1, 3]));
+    let forgotten: Vec<&MemoryId> =
+        all.iter().enumerate().filter(|(place, _)| *place != 2).map(|(_, id)| id).collect();
+    fixture.forget(&forgotten, "f1").await;
+    let (found, documents, counts) = words().await;
+    assert_eq!((found.len(), documents, counts), (1, 1, vec![0, 0, 1]));
+    fixture.undo().await;
+    assert_eq!(words().await, before);
 }
 
 pub async fn nearer_ones_that_are_not_admitted_take_no_place(fixture: Fixture) {

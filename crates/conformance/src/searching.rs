@@ -6,7 +6,7 @@ use super::fixture::{
     prepared, sha,
 };
 use tiro_base::filter::Filter;
-use tiro_base::memory::{Content, Draft, Group, Kind, MemoryId, MemoryKey, Provenance};
+use tiro_base::memory::{Content, Draft, Group, Kind, MemoryKey, Provenance};
 use tiro_store::*;
 use tiro_text::words::Term;
 
@@ -325,32 +325,6 @@ pub async fn words_are_counted_by_the_documents_that_hold_them(fixture: Fixture)
     let found = fixture.store.candidates(&fixture.scope, query).await.answered();
     let (_, vocabulary) = found.words.answered();
     assert_eq!((vocabulary.documents, vocabulary.counts), (3, vec![2, 1, 0]));
-}
-
-pub async fn a_forgotten_memory_counts_in_no_word(fixture: Fixture) {
-    let said = ["maple one", "maple two", "oak three"].map(|text| message("s", text));
-    let mut all: Vec<MemoryId> = said.iter().map(|memory| memory.id.clone()).collect();
-    fixture.save(said.to_vec()).await;
-    for memory in [note("maple willow"), commit('a', "maple", 10)] {
-        all.push(fixture.put(memory).await);
-    }
-    let words = async || {
-        let query = by_words(&Filter::default(), &["maple", "willow", "oak"], 9);
-        let found = fixture.store.candidates(&fixture.scope, query).await.answered();
-        let (found, vocabulary) = found.words.answered();
-        let found: Vec<(ChunkKey, f64)> = found.into_iter().map(|found| (found.chunk, found.score)).collect();
-        (found, vocabulary.documents, vocabulary.counts)
-    };
-    // A message has the words of its neighbours, too.
-    let before = words().await;
-    assert_eq!((before.1, &before.2), (5, &vec![5, 1, 3]));
-    let forgotten: Vec<&MemoryId> =
-        all.iter().enumerate().filter(|(place, _)| *place != 2).map(|(_, id)| id).collect();
-    fixture.forget(&forgotten, "f1").await;
-    let (found, documents, counts) = words().await;
-    assert_eq!((found.len(), documents, counts), (1, 1, vec![0, 0, 1]));
-    fixture.undo().await;
-    assert_eq!(words().await, before);
 }
 
 pub async fn a_text_has_a_share_of_the_words(fixture: Fixture) {
