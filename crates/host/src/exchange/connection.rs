@@ -1,8 +1,9 @@
 //! A project's connection with a server, in files of the data directory that only the user can read.
 //!
 //! `connections/PROJECT.json` says which server, which project of it, and under which names. `PROJECT.key` has the key
-//! alone. `PROJECT.progress.json` says how far the exchange has come; only the process that has the lease writes it. The
-//! process that waits for changes of the server locks `PROJECT.waits`, which is empty. A progress belongs to one connection, by the id of its device, so that a new connection begins anew.
+//! alone. `PROJECT.progress.json` says how far the exchange has come; only the process that has the lease writes it. A
+//! progress belongs to one connection, by the id of its device, so that a new connection begins anew. The process that
+//! waits for changes of the server locks `PROJECT.waits`, which is empty.
 //!
 //! None of these files is in a backup: two machines with the same device id would not get each other's changes.
 
