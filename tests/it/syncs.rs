@@ -661,6 +661,42 @@ fn a_server_trusts_no_line_and_loses_none_because_of_another() {
     }
 }
 
+/// A commit has the same id on all machines, so that another one can name it before it is sent.
+#[test]
+fn nobody_else_removes_a_commit_from_the_machine_that_imported_it() {
+    let team = Team::new();
+    let [ana, ben, carl] = ["ana", "ben", "carl"].map(|name| team.user(name));
+    let of_ana = Machine::of(&team, &ana, &[]);
+    for name in ["granite", "larch"] {
+        of_ana.repo.commit("a.txt", name, &format!("Build the bridge of {name}"));
+    }
+    of_ana.json(&["import", "git"]);
+    let ids: Vec<String> =
+        of_ana.hits("bridge").iter().map(|hit| hit["id"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(ids.len(), 2, "{ids:?}");
+    let mut web = Web::start(&team.home, &team.place, &[]);
+    web.key = Some(ben);
+    let id = web.ask("GET", "/sync", &[], b"").json()["projects"][0]["id"].as_str().unwrap().to_owned();
+    let gone = |author: &str, state: Value| -> Vec<Value> {
+        ids.iter().map(|id| json!({"id": id, "kind": "commit", "author": author, "state": state})).collect()
+    };
+    let purged = || gone("ben", json!({"purged": true}));
+    // What is sent in another's name is refused, and so is what comes after the memory is known.
+    assert_eq!(push(&web, &id, &page(&gone("ana", json!({"purged": true})))).1.matches("refused").count(), 2);
+    assert_eq!(push(&web, &id, &page(&purged())).0, 200);
+    assert_eq!(of_ana.sync(), (2, 0));
+    assert_eq!(push(&web, &id, &page(&purged())).1.matches("refused").count(), 2);
+    assert_eq!(of_ana.sync(), (0, 0));
+    assert_eq!(of_ana.hits("bridge").len(), 2);
+    let of_carl = Machine::of(&team, &carl, &[]);
+    assert_eq!(of_carl.sync(), (0, 2));
+    // Their author removes one everywhere.
+    of_ana.json(&["forget", &ids[0], "--purge", "--yes"]);
+    of_ana.sync();
+    of_carl.sync();
+    assert_eq!((of_ana.hits("bridge").len(), of_carl.hits("bridge").len()), (1, 1));
+}
+
 /// A database that is replaced by an older copy has lost what came later. Those who have it bring it back.
 #[test]
 fn what_a_restored_server_lost_comes_back_from_those_who_have_it() {

@@ -204,6 +204,7 @@ impl Refusal {
                 (StatusCode::SERVICE_UNAVAILABLE, "Too many machines wait. Ask for changes without waiting.")
             }
             Refusal::Failed(error) => {
+                tracing::error!(error = error.with_hint(), "a request failed");
                 error.log();
                 (StatusCode::INTERNAL_SERVER_ERROR, "The server can't answer. Its log says why.")
             }

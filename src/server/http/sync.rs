@@ -22,7 +22,7 @@ use tokio::sync::Semaphore;
 
 use super::callers::Callers;
 use super::door::Refusal;
-use crate::web::body::{self, Unread};
+use crate::web::body;
 use tiro_base::error::Result;
 use tiro_host::caller::WritingCaller;
 use tiro_host::engine::Engine;
@@ -90,6 +90,13 @@ struct Visit {
     /// The number after which changes are asked for.
     after: i64,
 }
+
+/// What is wrong if the parameters of a request can't be read.
+const PARAMETERS: &str = "The request needs `device`, and its `after` must be a number and its `private` must be `true` or `false`.";
+
+/// What is wrong with a page that is too large. The test of this module compares it with the bounds of a page.
+const TOO_LARGE: &str =
+    "A page may have at most 500 lines, and 32 MiB when it is unpacked. Send several pages.";
 
 /// The refusal of a request in a later format.
 const OLDER: Refusal =
@@ -170,7 +177,7 @@ impl Desk {
         let shared = shared.ok_or(Refusal::NoProject)?;
         let wrong = |text| Refusal::Request(StatusCode::BAD_REQUEST, text);
         let parameters = Query::<Parameters>::try_from_uri(&parts.uri);
-        let Query(parameters) = parameters.map_err(|_| wrong("The request names no device."))?;
+        let Query(parameters) = parameters.map_err(|_| wrong(PARAMETERS))?;
         if !serve::is_device(&parameters.device) {
             return Err(wrong("The device has no plain id."));
         }
@@ -225,7 +232,9 @@ impl Desk {
         let unpacked = tokio::task::spawn_blocking(move || page::read(&content, line::read));
         let lines = match unpacked.await.unwrap_or(Err(Unreadable::Other)) {
             Ok(page) => page.lines,
-            Err(Unreadable::TooLarge) => return Err(Refusal::Body(Unread::TooLarge)),
+            Err(Unreadable::TooLarge) => {
+                return Err(Refusal::Request(StatusCode::PAYLOAD_TOO_LARGE, TOO_LARGE));
+            }
             Err(Unreadable::Later) => return Err(OLDER),
             Err(Unreadable::Other | Unreadable::BrokenOff) => {
                 let text = "The body is no whole page of changes.";
@@ -263,4 +272,16 @@ fn format_of(headers: &HeaderMap) -> u32 {
 pub(super) fn json(value: &impl Serialize) -> Response {
     let content = serde_json::to_vec(value).expect("plain values are JSON");
     (StatusCode::OK, [(CONTENT_TYPE, "application/json")], content).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_that_is_too_large_is_told_its_bounds() {
+        for bound in [format!("{} lines", page::MOST), format!("{} MiB", page::LARGEST >> 20)] {
+            assert!(TOO_LARGE.contains(&bound), "{bound}");
+        }
+    }
 }

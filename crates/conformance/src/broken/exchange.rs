@@ -62,7 +62,7 @@ impl BrokenStore {
             match self.fault {
                 Fault::TakesWhatComes => (change.state.marked_at, change.state.forgotten_at) = (last, last),
                 Fault::DropsStates => change.state = ExchangedState::default(),
-                Fault::TakesAnyName => change.author = scope.reader.clone(),
+                Fault::TakesAnyName => change.author = name.unwrap_or(&scope.reader).clone(),
                 Fault::SharesWhatIsPrivate => change.visibility = Visibility::Project,
                 Fault::KeepsBack => drop(self.own.lock().unwrap().insert(change.id.clone())),
                 _ => {}

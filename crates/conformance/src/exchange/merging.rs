@@ -3,7 +3,9 @@
 use super::peer::{LATER, all, alone, everything, forgotten_at, incoming, marked_at};
 use crate::fixture::{Answered, Fixture, commit, embedded, fact, message, name, note};
 use tiro_base::filter::Filter;
+use tiro_base::memory::{Kind, MemoryId};
 use tiro_base::scope::{AuthorId, Visibility};
+use tiro_store::decide::exchange;
 use tiro_store::*;
 
 impl Fixture {
@@ -118,6 +120,11 @@ pub async fn a_character_that_a_store_cannot_store_makes_no_other_text(fixture: 
     assert!(fixture.living(&id).await.unwrap().marked);
     let again = incoming(sent, &owner, marked_at(LATER));
     assert_eq!(fixture.merge(vec![again]).await, [MergeOutcome::Known]);
+    let mut made = commit('a', "one", 10);
+    made.draft.commit.as_mut().unwrap().files = vec!["a\0b".into()];
+    let others =
+        vec![incoming(made, &ana(), ExchangedState::default()), incoming(note("oak"), &ana(), marked_at(7))];
+    assert_eq!(fixture.merge(others).await, [MergeOutcome::Stored; 2]);
 }
 
 pub async fn a_merged_forgetting_forgets_what_is_derived_too(fixture: Fixture) {
@@ -174,12 +181,53 @@ pub async fn a_state_that_comes_first_waits_for_its_memory(fixture: Fixture) {
     assert!(fixture.living(&marked.id).await.expect("it is living").marked);
 }
 
-pub async fn a_state_in_anothers_name_does_not_count(fixture: Fixture) {
+/// Two people who both imported a commit have the same id for it.
+pub async fn nobody_else_removes_what_is_ones_own(fixture: Fixture) {
+    let name = ana();
+    let merge = |changes| {
+        let rights = MergeRights::ALL;
+        fixture.store.merge_changes(&fixture.scope, Some(&name), "server", rights, changes, LATER)
+    };
+    let purged = ExchangedState { is_purged: true, ..ExchangedState::default() };
+    for (at, state) in [purged, forgotten_at(LATER)].into_iter().enumerate() {
+        // It is stored before the change of the other one, and after it.
+        let letters = [['a', 'b'], ['c', 'd']][at];
+        let [first, later] = letters.map(|letter| commit(letter, "one", 10));
+        fixture.put(first.clone()).await;
+        let said = message("auth", &format!("maple {at}"));
+        fixture.put(said.clone()).await;
+        let sent = exchange::exchange_id(&name, Kind::Message, &said.id);
+        let by = |id: &MemoryId| Incoming { id: id.clone(), ..alone(&first, &AuthorId::new("ben"), state) };
+        let merged = merge(vec![by(&first.id), by(&sent), by(&later.id)]).await.answered();
+        assert_eq!(merged, [MergeOutcome::Known; 3]);
+        let come = incoming(first.clone(), &AuthorId::new("ben"), state);
+        assert_ne!(merge(vec![come]).await.answered(), [MergeOutcome::Changed]);
+        assert_eq!(fixture.save(vec![later.clone()]).await.outcomes[0].1, Outcome::Stored);
+        for id in [&first.id, &said.id, &later.id] {
+            assert!(fixture.living(id).await.is_some(), "{state:?}");
+        }
+        // The user forgets it on another machine, or an administrator does.
+        assert_eq!(merge(vec![alone(&first, &name, state)]).await.answered(), [MergeOutcome::Changed]);
+        assert!(fixture.living(&first.id).await.is_none());
+    }
+    assert!(fixture.store.check(&fixture.scope).await.answered().is_sound());
+}
+
+/// What is remembered of a memory that its author never sent doesn't hide what somebody else sent under its id.
+pub async fn what_is_here_counts_before_what_is_remembered(fixture: Fixture) {
+    let reader = fixture.scope.read_by(ana());
     let made = commit('a', "one", 10);
-    let forgotten = alone(&made, &AuthorId::new("rolf"), forgotten_at(LATER));
-    assert_eq!(fixture.merge(vec![forgotten]).await, [MergeOutcome::Remembered]);
-    assert_eq!(fixture.save(vec![made.clone()]).await.outcomes[0].1, Outcome::Stored);
-    assert!(fixture.living(&made.id).await.is_some());
+    let private = |change| Incoming { visibility: Visibility::Private, ..change };
+    let merge =
+        |changes| fixture.store.merge_changes(&reader, None, "laptop", MergeRights::ALL, changes, LATER);
+    let left = private(alone(&made, &ana(), forgotten_at(LATER)));
+    assert_eq!(merge(vec![left]).await.answered(), [MergeOutcome::Remembered]);
+    fixture.put(made.clone()).await;
+    assert_eq!(merge(vec![alone(&made, &ana(), marked_at(LATER))]).await.answered(), [MergeOutcome::Changed]);
+    let back = incoming(made.clone(), &ana(), marked_at(LATER));
+    assert_eq!(merge(vec![back]).await.answered(), [MergeOutcome::Known]);
+    assert!(fixture.living(&made.id).await.expect("it is here").marked);
+    assert_eq!(fixture.listed(&Filter::default()).await.len(), 1);
 }
 
 pub async fn another_text_under_an_id_is_reported_and_not_stored(fixture: Fixture) {

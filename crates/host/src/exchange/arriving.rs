@@ -2,7 +2,7 @@
 
 use crate::config::Encoding;
 use crate::engine::Engine;
-use tiro_base::memory::{Content, Draft, Provenance};
+use tiro_base::memory::{Content, Draft, Millis, Provenance};
 use tiro_base::scope::{SessionId, Visibility};
 use tiro_embed::Model;
 use tiro_intake::prepare::prepare;
@@ -42,15 +42,20 @@ impl Models {
     }
 }
 
-/// Returns `arrived`, ready to be merged. The memory is seen as `visibility` says if it is new.
+/// Returns `arrived`, ready to be merged. The memory is seen as `visibility` says if it is new. A memory whose time is after
+/// `now` gets the time `now`, so that it doesn't stay the newest one until then.
 pub(super) fn ready(
     redactor: &Redactor,
     models: Models,
     arrived: Arrived,
     visibility: Visibility,
+    now: Millis,
 ) -> Incoming {
     let Arrived { id, kind, author, state, content } = arrived;
-    let content = content.map(|content| Box::new(memory(redactor, models, *content)));
+    let content = content.map(|mut content| {
+        content.draft.time = content.draft.time.min(now);
+        Box::new(memory(redactor, models, *content))
+    });
     Incoming { id, kind, author, visibility, state, content }
 }
 
@@ -134,7 +139,7 @@ mod tests {
 
     fn stored(models: Models, change: impl FnOnce(&mut ArrivedMemory)) -> PreparedMemory {
         let redactor = Redactor::new([1; 32]);
-        ready(&redactor, models, arrived(change), Visibility::Project).content.unwrap().memory
+        ready(&redactor, models, arrived(change), Visibility::Project, 1_000).content.unwrap().memory
     }
 
     #[test]
@@ -161,6 +166,12 @@ mod tests {
         for (number, change) in wrong.into_iter().enumerate() {
             assert!(!is_taken(BOTH, change), "{number}");
         }
+    }
+
+    #[test]
+    fn a_memory_of_the_future_is_one_of_now() {
+        assert_eq!(stored(BOTH, |it| it.draft.time = 4_070_908_800_000).draft.time, 1_000);
+        assert_eq!(stored(BOTH, |it| it.draft.time = 7).draft.time, 7);
     }
 
     #[test]

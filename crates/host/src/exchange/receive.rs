@@ -5,6 +5,7 @@ use super::connection::{Connection, Place, Progress};
 use crate::engine::Engine;
 use crate::project::WritableProject;
 use tiro_base::error::Result;
+use tiro_base::memory::MemoryId;
 use tiro_base::scope::AuthorId;
 use tiro_store::{MergeOutcome, MergeRights};
 use tiro_sync::Trouble;
@@ -21,8 +22,8 @@ pub struct Got {
     pub changed: usize,
     /// How many changes were known already.
     pub known: usize,
-    /// How many memories have another text here. Both texts stay where they are.
-    pub conflicts: usize,
+    /// The ids, on the way, of memories that have another text here. Both texts stay where they are.
+    pub conflicts: Vec<MemoryId>,
     /// How many changes were left out because this version doesn't understand them.
     pub later: usize,
     /// How many changes were left out because they are malformed, or their time is in the future.
@@ -97,19 +98,20 @@ impl Receiver<'_> {
         }
         // Redacting and counting long texts takes seconds.
         let prepare =
-            move || taken.into_iter().map(|it| ready(&redactor, models, it, shared)).collect::<Vec<_>>();
+            move || taken.into_iter().map(|it| ready(&redactor, models, it, shared, now)).collect::<Vec<_>>();
         let prepared = tokio::task::spawn_blocking(prepare).await;
         let incoming = prepared.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()));
         let (store, scope) = (self.project.store.as_ref(), &self.project.scope);
         let (name, device) = (AuthorId::new(&self.connection.user), &self.connection.device);
+        let ids: Vec<MemoryId> = incoming.iter().map(|each| each.id.clone()).collect();
         let outcomes =
             store.merge_changes(scope, Some(&name), device, MergeRights::ALL, incoming, now).await?;
-        for outcome in outcomes {
+        for (outcome, id) in outcomes.into_iter().zip(ids) {
             match outcome {
                 MergeOutcome::Stored => got.added += 1,
                 MergeOutcome::Changed => got.changed += 1,
                 MergeOutcome::Known | MergeOutcome::Remembered | MergeOutcome::Purged => got.known += 1,
-                MergeOutcome::Conflict => got.conflicts += 1,
+                MergeOutcome::Conflict => got.conflicts.push(id),
                 MergeOutcome::Refused => got.malformed += 1,
             }
         }

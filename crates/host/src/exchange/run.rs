@@ -217,7 +217,7 @@ pub(super) fn clocks(greeting: &Greeting, server: &Server, now: Millis) -> Resul
     if apart.saturating_abs() <= MOST_APART {
         return Ok(());
     }
-    let hours = apart.saturating_abs() / MOST_APART;
+    let hours = apart.saturating_abs().saturating_add(MOST_APART / 2) / MOST_APART;
     let time = if hours < 48 { format!("{hours} h") } else { format!("{} days", hours / 24) };
     let which = if apart > 0 { "ahead of" } else { "behind" };
     Err(Error::bad_input(format!("the clock of this machine is {time} {which} that of `{server}`"))
@@ -250,7 +250,7 @@ mod tests {
         assert_eq!(tried(57 * YEAR - MOST_APART), Ok(()));
         let ahead = tried(130 * YEAR).unwrap_err();
         assert!(ahead.contains("26645 days ahead of"), "{ahead}");
-        assert!(tried(57 * YEAR - 2 * MOST_APART).unwrap_err().contains("2 h behind"));
+        assert!(tried(57 * YEAR - 3 * MOST_APART + 9).unwrap_err().contains("3 h behind"));
         assert!(tried(0).unwrap_err().contains("behind") && tried(i64::MAX).unwrap_err().contains("ahead"));
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::connection::{Connection, Place, Progress};
 use crate::project::WritableProject;
 use tiro_base::error::{Error, Result};
-use tiro_base::memory::Kind;
+use tiro_base::memory::{Kind, MemoryId};
 use tiro_base::scope::AuthorId;
 use tiro_store::{Change, Changes, WantedChanges};
 use tiro_sync::line::{self, Vectors};
@@ -27,8 +27,8 @@ pub struct Sent {
     pub changed: usize,
     /// How many changes the server knew already.
     pub known: usize,
-    /// How many memories have another text on the server. Both texts stay where they are.
-    pub conflicts: usize,
+    /// The ids, on the way, of memories that have another text on the server. Both texts stay where they are.
+    pub conflicts: Vec<MemoryId>,
     /// How many changes the server refused, by the reason.
     pub refused: BTreeMap<String, usize>,
     /// How many memories are too long to be sent.
@@ -66,7 +66,7 @@ pub(super) struct Sender<'a> {
 /// A page that is ready to be sent.
 struct Page {
     bytes: Vec<u8>,
-    lines: usize,
+    ids: Vec<MemoryId>,
     /// Everything up to this number is sent once the page is.
     reaches: i64,
 }
@@ -97,7 +97,7 @@ impl Sender<'_> {
             };
             let push = async {
                 for page in pages {
-                    self.push(page.bytes, page.lines, sent).await?;
+                    self.push(page.bytes, page.ids, sent).await?;
                     progress.sent = page.reaches;
                     self.place.keep(progress)?;
                 }
@@ -128,21 +128,21 @@ impl Sender<'_> {
         Ok(packed.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic())))
     }
 
-    async fn push(&self, page: Vec<u8>, lines: usize, sent: &mut Sent) -> Result<()> {
+    async fn push(&self, page: Vec<u8>, ids: Vec<MemoryId>, sent: &mut Sent) -> Result<()> {
         let connection = self.connection;
         let wanted = Wanted {
             project: &connection.project,
             device: &connection.device,
             private: connection.is_private,
         };
-        let received = self.remote.push(wanted, page, lines).await;
+        let received = self.remote.push(wanted, page, ids.len()).await;
         let received = received.map_err(|trouble| -> Error { trouble.error(self.remote.server()) })?;
-        for became in received.outcomes {
+        for (became, id) in received.outcomes.into_iter().zip(ids) {
             match became.outcome.as_str() {
                 "stored" => sent.added += 1,
                 "changed" => sent.changed += 1,
                 "known" => sent.known += 1,
-                "conflict" => sent.conflicts += 1,
+                "conflict" => sent.conflicts.push(id),
                 _ => sent.refuse(became.why),
             }
         }
@@ -153,9 +153,10 @@ impl Sender<'_> {
 /// Packs changes after the number `after` into pages.
 fn pack(changes: &Changes, after: i64) -> Packed {
     let (mut pages, mut page, mut last, mut too_long) = (Vec::new(), Packer::default(), after, 0);
-    let finished = |page: Packer, reaches: i64| Page {
-        lines: page.lines(),
+    let mut ids = Vec::new();
+    let finished = |page: Packer, ids: &mut Vec<MemoryId>, reaches: i64| Page {
         bytes: page.finish(End { next: reaches, more: false }),
+        ids: std::mem::take(ids),
         reaches,
     };
     for change in &changes.changes {
@@ -164,13 +165,14 @@ fn pack(changes: &Changes, after: i64) -> Packed {
             continue;
         };
         if !page.fits(line.len()) {
-            pages.push(finished(std::mem::take(&mut page), last));
+            pages.push(finished(std::mem::take(&mut page), &mut ids, last));
         }
         page.add(&line);
+        ids.push(change.id.clone());
         last = change.number;
     }
     if page.lines() > 0 {
-        pages.push(finished(page, changes.next));
+        pages.push(finished(page, &mut ids, changes.next));
     }
     Packed { pages, too_long, next: changes.next, is_last: changes.is_last }
 }

@@ -144,7 +144,7 @@ pub async fn take(
     // Redacting and counting long texts takes seconds.
     let read = tokio::task::spawn_blocking(move || {
         let admitted = |line| admit(&guest_of_lines, line, shared, now);
-        let prepared = |(arrived, visibility)| ready(&redactor, models, arrived, visibility);
+        let prepared = |(arrived, visibility)| ready(&redactor, models, arrived, visibility, now);
         lines.into_iter().map(|line| admitted(line).map(prepared)).collect::<Vec<_>>()
     });
     let read = read.await.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()));
@@ -192,18 +192,19 @@ fn admit(
     if arrived.state.is_ahead(now) {
         return Err("its time is in the future");
     }
-    let visibility = guest.visibility(arrived.kind, shared);
     if arrived.content.is_none() {
-        // The store decides what a state may change.
+        // The store decides what a state may change. If it doesn't know the memory, the state waits where only the guest's
+        // own devices see it.
         return match guest.may_save() {
-            true => Ok((arrived, visibility.unwrap_or(Visibility::Private))),
+            true => Ok((arrived, Visibility::Private)),
             false => Err("the key allows only reading"),
         };
     }
     if arrived.author != guest.author {
         return Err("it names another author");
     }
-    Ok((arrived, visibility?))
+    let visibility = guest.visibility(arrived.kind, shared)?;
+    Ok((arrived, visibility))
 }
 
 fn became(outcome: MergeOutcome) -> Became {
@@ -328,7 +329,7 @@ mod tests {
         assert!(tried(&weak, own(Kind::Decision)).is_err());
         assert!(tried(&weak, arrived("ana", Kind::Decision, false)).is_err());
         // A state alone is for the store to decide about, also that of another's memory.
-        assert_eq!(tried(&guest(), arrived("ben", Kind::Decision, false)), Ok(Visibility::Project));
+        assert_eq!(tried(&guest(), arrived("ben", Kind::Decision, false)), Ok(Visibility::Private));
         assert_eq!(tried(&reader, arrived("ben", Kind::Message, false)), Ok(Visibility::Private));
     }
 

@@ -126,9 +126,12 @@ impl State {
                     !memory.is_living() || own == other || tiro_redact::alike(&own, &other)
                 });
                 let (state, by) = (memory.exchanged_state(), &memory.exchanged.by);
-                let state = KnownState { state, is_here: true, is_same, is_of_peer: is_of_peer(by) };
+                let (is_by_author, is_of_peer) = (memory.author == *author, is_of_peer(by));
+                let state = KnownState { state, is_here: true, is_by_author, is_same, is_of_peer };
                 return Some((state, At::Here(key), is_private || memory.author == scope.reader));
             }
+        }
+        for is_private in [true, false] {
             let absent = self.absent.iter().find(|((owner, private, id), absent)| {
                 *owner == scope.tenant
                     && *private == is_private
@@ -137,7 +140,8 @@ impl State {
             });
             if let Some(((.., id), absent)) = absent {
                 let (state, is_of_peer) = (absent.state, is_of_peer(&absent.by));
-                let state = KnownState { state, is_here: false, is_same: true, is_of_peer };
+                let state =
+                    KnownState { state, is_here: false, is_by_author: true, is_same: true, is_of_peer };
                 let at = At::Absent(is_private, id.clone());
                 return Some((state, at, is_private || absent.author == scope.reader));
             }
@@ -146,7 +150,8 @@ impl State {
         let is_purged = self.purged.contains(&(scope.tenant.clone(), incoming.id.clone())) && !is_traced;
         is_purged.then(|| {
             let state = ExchangedState { is_purged: true, ..ExchangedState::default() };
-            let state = KnownState { state, is_here: false, is_same: true, is_of_peer: true };
+            let state =
+                KnownState { state, is_here: false, is_by_author: true, is_same: true, is_of_peer: true };
             (state, At::Absent(false, incoming.id.clone()), *author == scope.reader)
         })
     }

@@ -125,42 +125,51 @@ impl Lookup {
         Ok(here)
     }
 
-    /// Returns what is known of the memory of a change whose author is called `author` here. The reader's private part is
-    /// searched first.
+    /// Returns what is known of the memory of a change whose author is called `author` here. What is here counts before
+    /// what is only remembered, and the reader's private part before the shared one.
     pub fn find(
         &self,
         tx: &Transaction,
         scope: &Scope,
-        (incoming, author): (&Incoming, &AuthorId),
+        (incoming, named): (&Incoming, &AuthorId),
         peer: &str,
     ) -> Option<Known> {
         for owner in [tx.seen.mine, tx.seen.shared] {
             let place = (owner, incoming.id.as_str().to_owned());
             let is_private = owner == tx.seen.mine;
             if let Some(Here { row, author, by, is_same, state }) = self.here.get(&place) {
-                let is_of_peer = by.as_deref() == Some(peer);
-                let state = KnownState { state: *state, is_here: true, is_same: *is_same, is_of_peer };
+                let (is_by_author, is_of_peer) = (author == named.as_str(), by.as_deref() == Some(peer));
+                let state =
+                    KnownState { state: *state, is_here: true, is_by_author, is_same: *is_same, is_of_peer };
                 let is_own = is_private || author == scope.reader.as_str();
                 return Some(Known { state, at: At::Here(row.clone()), is_own });
             }
+        }
+        for owner in [tx.seen.mine, tx.seen.shared] {
+            let place = (owner, incoming.id.as_str().to_owned());
+            let is_private = owner == tx.seen.mine;
             // A state that came in another name doesn't count, but a purge holds for everybody.
             let absent = self.absent.get(&place);
-            let counts = |absent: &&Absent| absent.state.is_purged || absent.author == *author;
+            let counts = |absent: &&Absent| absent.state.is_purged || absent.author == *named;
             if let Some(Absent { id, author, by, state }) = absent.filter(counts) {
                 let is_of_peer = by.as_deref() == Some(peer);
-                let state = KnownState { state: *state, is_here: false, is_same: true, is_of_peer };
+                let state = KnownState {
+                    state: *state,
+                    is_here: false,
+                    is_by_author: true,
+                    is_same: true,
+                    is_of_peer,
+                };
                 let is_own = is_private || *author == scope.reader;
                 return Some(Known { state, at: At::Absent(owner, id.clone()), is_own });
             }
             if self.purged.contains(&place) {
                 // Peers were not told of a purge before stores exchanged memories.
                 let state = ExchangedState { is_purged: true, ..ExchangedState::default() };
-                let state = KnownState { state, is_here: false, is_same: true, is_of_peer: true };
-                return Some(Known {
-                    state,
-                    at: At::Absent(owner, place.1),
-                    is_own: *author == scope.reader,
-                });
+                let state =
+                    KnownState { state, is_here: false, is_by_author: true, is_same: true, is_of_peer: true };
+                let at = At::Absent(owner, place.1);
+                return Some(Known { state, at, is_own: *named == scope.reader });
             }
         }
         None

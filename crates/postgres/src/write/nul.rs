@@ -33,7 +33,9 @@ fn replaced(mut memory: PreparedMemory) -> PreparedMemory {
         &mut draft.branch,
         &mut draft.head_sha,
     ];
-    let every = optional.into_iter().flatten().chain(&mut draft.files).chain([&mut draft.text]);
+    let changed = draft.commit.iter_mut().flat_map(|commit| &mut commit.files);
+    let every =
+        optional.into_iter().flatten().chain(&mut draft.files).chain([&mut draft.text]).chain(changed);
     every.for_each(|text| *text = storable_text(std::mem::take(text)));
     memory
 }
@@ -50,5 +52,6 @@ fn texts(draft: &Draft) -> impl Iterator<Item = &String> {
         &draft.branch,
         &draft.head_sha,
     ];
-    optional.into_iter().flatten().chain(&draft.files).chain([&draft.text])
+    let changed = draft.commit.iter().flat_map(|commit| &commit.files);
+    optional.into_iter().flatten().chain(&draft.files).chain([&draft.text]).chain(changed)
 }

@@ -29,8 +29,9 @@ pub(super) enum At {
     Absent(String, String),
 }
 
-/// Finds the memory of a change whose author is called `author` here. The reader's private part is searched first.
-/// `settled` has the states that earlier changes of the same call gave to memories.
+/// Finds the memory of a change whose author is called `author` here. What is here counts before what is only remembered,
+/// and the reader's private part before the shared one. `settled` has the states that earlier changes of the same call
+/// gave to memories.
 pub(super) fn find(
     connection: &Connection,
     scope: &Scope,
@@ -40,10 +41,12 @@ pub(super) fn find(
 ) -> Result<Option<Known>> {
     for owner in parts::both(scope).iter().rev() {
         if let Some(seq) = ids::row_of(connection, owner, &incoming.id)? {
-            let mut known = here(connection, scope, (owner, seq), incoming, peer)?;
+            let mut known = here(connection, scope, (owner, seq), (incoming, author), peer)?;
             known.state.state = settled.state(seq).unwrap_or(known.state.state);
             return Ok(Some(known));
         }
+    }
+    for owner in parts::both(scope).iter().rev() {
         let absent = absent(connection, scope, owner, &incoming.id, peer)?;
         // A state that came in another name doesn't count, but a purge holds for everybody.
         if let Some((known, _)) = absent.filter(|(known, by)| known.state.state.is_purged || by == author) {
@@ -52,7 +55,8 @@ pub(super) fn find(
         if is_purged(connection, owner, &incoming.id)? {
             // Peers were not told of a purge before stores exchanged memories.
             let state = ExchangedState { is_purged: true, ..ExchangedState::default() };
-            let state = KnownState { state, is_here: false, is_same: true, is_of_peer: true };
+            let state =
+                KnownState { state, is_here: false, is_by_author: true, is_same: true, is_of_peer: true };
             let at = At::Absent(owner.clone(), incoming.id.as_str().to_owned());
             return Ok(Some(Known { state, at, is_own: *author == scope.reader }));
         }
@@ -65,7 +69,7 @@ fn here(
     connection: &Connection,
     scope: &Scope,
     (owner, seq): (&str, i64),
-    incoming: &Incoming,
+    (incoming, named): (&Incoming, &AuthorId),
     peer: &str,
 ) -> Result<Known> {
     let (id, by, author, hash, state): (String, Option<String>, Option<String>, Vec<u8>, _) = connection
@@ -100,7 +104,8 @@ fn here(
     let is_private = parts::names(owner).1.is_some();
     let author = author.as_deref().unwrap_or(parts::names(scope.tenant.as_str()).0);
     let is_own = is_private || author == scope.reader.as_str();
-    let state = KnownState { state, is_here: true, is_same, is_of_peer: by.as_deref() == Some(peer) };
+    let (is_by_author, is_of_peer) = (author == named.as_str(), by.as_deref() == Some(peer));
+    let state = KnownState { state, is_here: true, is_by_author, is_same, is_of_peer };
     Ok(Known { state, at: At::Here(seq), is_own })
 }
 
@@ -129,7 +134,8 @@ fn absent(
     let Some((id, by, author, state)) = found else { return Ok(None) };
     let author = AuthorId::new(author.as_deref().unwrap_or(parts::names(scope.tenant.as_str()).0));
     let is_own = parts::names(owner).1.is_some() || author == scope.reader;
-    let state = KnownState { state, is_here: false, is_same: true, is_of_peer: by.as_deref() == Some(peer) };
+    let is_of_peer = by.as_deref() == Some(peer);
+    let state = KnownState { state, is_here: false, is_by_author: true, is_same: true, is_of_peer };
     Ok(Some((Known { state, at: At::Absent(owner.to_owned(), id), is_own }, author)))
 }
 

@@ -122,6 +122,8 @@ pub struct KnownState {
     pub state: ExchangedState,
     /// Whether its content is here, living or forgotten.
     pub is_here: bool,
+    /// Whether the change comes in the name of the memory's author.
+    pub is_by_author: bool,
     /// Whether the content that came, if any, has the text that is stored here.
     pub is_same: bool,
     /// Whether the peer's last change set the state, so that the peer doesn't get it.
@@ -149,6 +151,9 @@ pub fn comparable(text: &str) -> Cow<'_, str> {
 
 /// Decides what a store does with an incoming change. `known` is what the store knows of the memory, and `is_own`
 /// whether the memory belongs to the one for whom the peer speaks.
+///
+/// Nobody else forgets what is one's own. Two people who both imported a commit have the same id for it, and each
+/// keeps it until that person, or an administrator in that person's name, forgets it.
 pub fn verdict(
     known: Option<KnownState>,
     incoming: &ExchangedState,
@@ -162,6 +167,10 @@ pub fn verdict(
         if !may_store {
             return nothing(MergeOutcome::Refused);
         }
+        if !has_content && !is_own {
+            // There is nothing to forget, and a memory of the reader that gets this id later must not be lost by it.
+            return nothing(MergeOutcome::Known);
+        }
         let is_stored = has_content && !incoming.is_purged;
         let outcome = if is_stored { MergeOutcome::Stored } else { MergeOutcome::Remembered };
         return Verdict { outcome, state: Some(*incoming), is_stored, is_of_peer: true };
@@ -169,6 +178,15 @@ pub fn verdict(
     if has_content && known.is_here && !known.is_same {
         return nothing(MergeOutcome::Conflict);
     }
+    let incoming = match is_own && known.is_here && !known.is_by_author {
+        true => &ExchangedState {
+            is_forgotten: known.state.is_forgotten,
+            forgotten_at: known.state.forgotten_at,
+            is_purged: known.state.is_purged,
+            ..*incoming
+        },
+        false => incoming,
+    };
     let Admitted { state: admitted, is_refused } = admitted(&known.state, incoming, is_own, rights);
     let state = ExchangedState::merged(&known.state, &admitted);
     let is_new = has_content && !known.is_here;
@@ -375,13 +393,26 @@ mod tests {
         let at = Stamp::NEVER.next(7);
         let forgotten = ExchangedState { is_forgotten: true, forgotten_at: at, ..living };
         let purged = ExchangedState { is_purged: true, ..living };
-        let known = |state, is_here| KnownState { state, is_here, is_same: true, is_of_peer: false };
+        let known = |state, is_here| KnownState {
+            state,
+            is_here,
+            is_by_author: true,
+            is_same: true,
+            is_of_peer: false,
+        };
+        let in_anothers_name = KnownState { is_by_author: false, ..known(living, true) };
+        let marked = ExchangedState { is_marked: true, marked_at: at, ..living };
         let other = KnownState { is_same: false, ..known(living, true) };
         let lost = KnownState { is_of_peer: true, ..known(forgotten, true) };
         for (known, incoming, has_content, is_own, outcome, state, is_stored, is_of_peer) in [
             (None, living, true, true, Stored, Some(living), true, true),
             (None, forgotten, false, true, Remembered, Some(forgotten), false, true),
             (None, living, true, false, Refused, None, false, false),
+            (None, purged, false, false, Refused, None, false, false),
+            (Some(in_anothers_name), purged, false, true, Known, None, false, true),
+            (Some(in_anothers_name), forgotten, true, true, Known, None, false, true),
+            (Some(in_anothers_name), marked, false, true, Changed, Some(marked), false, true),
+            (Some(in_anothers_name), forgotten, false, false, Refused, None, false, false),
             (Some(known(living, true)), living, true, true, Known, None, false, true),
             (Some(known(living, true)), forgotten, false, true, Changed, Some(forgotten), false, true),
             (Some(known(forgotten, true)), living, true, true, Known, None, false, false),

@@ -55,14 +55,17 @@ pub trait ReadChanges: Send + Sync {
 pub trait MergeChanges: Send + Sync {
     /// Merges changes of the peer `peer` in one transaction, in order, and returns what became of each.
     ///
-    /// - A memory that is not known is stored with its author and its state. If only its state came, the state is
-    ///   remembered, and is merged with the content when that arrives from the same author. Until then, storing a memory
-    ///   with this id does nothing if the remembered state is forgotten or purged.
+    /// - A memory that is not known is stored with its author and its state. If only the state of a memory of the reader
+    ///   came, the state is remembered, and is merged with the content when that arrives. Until then, storing a memory
+    ///   with this id does nothing if the remembered state is forgotten or purged. The state of an unknown memory of
+    ///   others is not remembered.
     /// - A message gets the ordinal that came along, also one before those of other messages of its session. If another
     ///   message has this ordinal here, it gets the next one.
     /// - The state of a known memory becomes [`ExchangedState::merged`] of both states. Its text, author, session and
     ///   visibility never change. A memory is known if the reader sees it, and its id, or the id under which it travels,
     ///   is the id of the change.
+    /// - A change in another's name neither forgets, restores nor purges a memory of the reader that is here: of a commit
+    ///   that several people imported, each has their own.
     /// - If a memory becomes forgotten, so do all memories derived from it, as by
     ///   [`Forget::forget`](crate::Forget::forget), but no operation can undo it. A memory that was forgotten is living
     ///   again if the merged state says so.

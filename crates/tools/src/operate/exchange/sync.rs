@@ -8,11 +8,15 @@ use serde::Serialize;
 use tiro_base::envelope;
 use tiro_base::error::{Result, quoted};
 use tiro_base::humanize::counted;
+use tiro_base::memory::MemoryId;
 use tiro_base::scope::ProjectId;
 use tiro_host::caller::WritingCaller;
 use tiro_host::engine::Engine;
 use tiro_host::exchange::connection;
 use tiro_host::exchange::run::{self, Synced};
+
+/// The most memories that are named in the text of the answer.
+const MOST_NAMED: usize = 5;
 
 /// How long the command waits if another process exchanges now.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -51,9 +55,9 @@ pub struct Counts {
     pub added: usize,
     /// Memories that were marked, forgotten or restored there.
     pub changed: usize,
-    /// Memories with another text there.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub conflicts: usize,
+    /// The ids of memories with another text there, on the way. A commit has this id on every machine.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub conflicts: Vec<String>,
 }
 
 fn is_zero(count: &usize) -> bool {
@@ -69,8 +73,8 @@ pub async fn run(engine: &Engine, caller: &WritingCaller) -> Result<Output> {
     Ok(Output {
         server,
         project,
-        sent: Counts { added: sent.added, changed: sent.changed, conflicts: sent.conflicts },
-        received: Counts { added: got.added, changed: got.changed, conflicts: got.conflicts },
+        sent: Counts { added: sent.added, changed: sent.changed, conflicts: names(&sent.conflicts) },
+        received: Counts { added: got.added, changed: got.changed, conflicts: names(&got.conflicts) },
         refused: sent.refused,
         too_long: sent.too_long,
         of_later_versions: got.later,
@@ -105,8 +109,16 @@ impl Output {
         for (why, count) in &self.refused {
             note(*count, format!("The server refused {}: {}.", changes(*count), quoted(why)));
         }
-        let conflicts = self.sent.conflicts + self.received.conflicts;
-        note(conflicts, format!("{} another text on the other side; both stay.", have(conflicts)));
+        let apart: Vec<&str> =
+            self.sent.conflicts.iter().chain(&self.received.conflicts).map(String::as_str).collect();
+        let others = apart.len().saturating_sub(MOST_NAMED);
+        let others = if others > 0 { format!(", and {others} more") } else { String::new() };
+        let named = apart[..apart.len().min(MOST_NAMED)].join(", ");
+        let what = format!("{} another text on the other side: {named}{others}.", have(apart.len()));
+        note(
+            apart.len(),
+            format!("{what} Each side keeps its own; only who sent the other text can forget it."),
+        );
         note(self.too_long, format!("{} too long to be sent.", are(self.too_long)));
         note(
             self.of_later_versions,
@@ -180,6 +192,10 @@ impl All {
     }
 }
 
+fn names(ids: &[MemoryId]) -> Vec<String> {
+    ids.iter().map(MemoryId::to_string).collect()
+}
+
 fn changes(count: usize) -> String {
     counted(count, "change", "changes")
 }
@@ -219,8 +235,8 @@ mod tests {
             "With `web` at https://memory.test: nothing new was sent; nothing new was received."
         );
         let some = Output {
-            sent: Counts { added: 2, changed: 1, conflicts: 0 },
-            received: Counts { added: 0, changed: 1, conflicts: 1 },
+            sent: Counts { added: 2, changed: 1, conflicts: Vec::new() },
+            received: Counts { added: 0, changed: 1, conflicts: vec!["m0000000000001".into()] },
             refused: BTreeMap::from([("its time is in the future".to_owned(), 2)]),
             too_long: 1,
             of_later_versions: 2,
@@ -231,7 +247,8 @@ mod tests {
             some.text(),
             "With `web` at https://memory.test: sent: 2 new memories, 1 changed; received: 1 changed memory.\n\
              The server refused 2 changes: its time is in the future.\n\
-             1 memory has another text on the other side; both stay.\n\
+             1 memory has another text on the other side: m0000000000001. Each side keeps its own; only who sent the \
+             other text can forget it.\n\
              1 memory is too long to be sent.\n\
              2 memories are of a later version of Tiro: upgrade to get them.\n\
              1 memory is malformed, and left out."
