@@ -369,6 +369,16 @@ pub async fn a_forgotten_memory_counts_in_no_word(fixture: Fixture) {
     assert_eq!(words().await, before);
 }
 
+pub async fn a_new_message_is_a_neighbour_past_forgotten_ones(fixture: Fixture) {
+    let said = ["birch", "cedar", "elm", "fir"].map(|text| message("s", text));
+    let between: Vec<MemoryId> = said[1..].iter().map(|memory| memory.id.clone()).collect();
+    fixture.save(said.to_vec()).await;
+    fixture.forget(&between.iter().collect::<Vec<_>>(), "f1").await;
+    fixture.put(message("s", "maple")).await;
+    // Each of the two living ones has the words of the other.
+    assert_eq!((fixture.found("maple").await, fixture.found("birch").await), (2, 2));
+}
+
 pub async fn nearer_ones_that_are_not_admitted_take_no_place(fixture: Fixture) {
     let nearer = (0..40).map(|number| embedded(message("away", &format!("maple said {number}")), NEAR));
     fixture.save(nearer.collect()).await;

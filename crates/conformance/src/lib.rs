@@ -82,6 +82,7 @@ macro_rules! promises {
                 a_filter_selects_what_is_forgotten: IgnoresFilter,
                 a_scope_of_sessions_bounds_forgetting: IgnoresSession,
                 a_forgotten_memory_counts_in_no_word: MiscountsWords,
+                a_new_message_is_a_neighbour_past_forgotten_ones: ForgetsNothing,
                 nearer_ones_that_are_not_admitted_take_no_place: FiltersAfterSearch,
                 a_memory_is_forgotten_once: ForgetsNothing,
                 a_derived_memory_leaves_and_returns_with_its_source: IgnoresSources,

@@ -267,7 +267,7 @@ impl<'a> Choice<'a> {
         let NewFacts { facts, taken_back, .. } = &self.new_facts;
         let stored = stored.into_iter().filter(|fact| !taken_back.contains(&fact.id));
         let mut facts: Vec<Memory> = facts.iter().cloned().chain(stored).collect();
-        facts.sort_by(|one, other| other.time.cmp(&one.time).then_with(|| one.id.cmp(&other.id)));
+        facts.sort_by(|one, other| other.time.cmp(&one.time).then_with(|| one.text.cmp(&other.text)));
         for fact in facts.into_iter().take(MOST_FACTS) {
             if is_within(&fact)
                 && !self.held.contains(&fact.key)

@@ -131,7 +131,7 @@ pub fn order(
     };
     let mut scored: Vec<(f64, Ranked)> =
         hits.into_iter().filter(is_near).map(|hit| (score(&hit), hit)).collect();
-    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.place.id.cmp(&b.1.place.id)));
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.place.tie().cmp(&b.1.place.tie())));
     in_lanes(scored, room, best, summaries)
 }
 

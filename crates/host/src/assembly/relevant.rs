@@ -78,7 +78,7 @@ impl Choice<'_> {
                 (importance(&signals, &weights), each.memory, passage)
             })
             .collect();
-        found.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.id.cmp(&b.1.id)));
+        found.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.text.cmp(&b.1.text)));
         let keys: Vec<MemoryKey> =
             found.iter().take(contexts::WITH_NEIGHBOURS).map(|(_, memory, _)| memory.key).collect();
         self.found.extend(found.iter().filter_map(|(_, memory, _)| memory.ordinal));

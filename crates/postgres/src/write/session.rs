@@ -2,12 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::turns::{index_neighbours, index_turns};
+use super::turns::{index_neighbours, index_turns, reached_before};
 use crate::error::Result;
 use crate::owners::SessionRef;
 use crate::transactions::Transaction;
 use tiro_base::scope::SessionId;
-use tiro_store::tuning::NEIGHBOURS;
 
 /// The state of a session while a batch is written to it.
 pub(crate) struct OpenSession {
@@ -102,7 +101,8 @@ impl OpenSession {
         }
         if let (Some(first), Some(last)) = (self.new.first(), self.new.last()) {
             let session = SessionRef { owner: self.owner, seq: self.seq };
-            index_turns(tx, session, first - NEIGHBOURS..last + 1, *first).await?;
+            let from = reached_before(tx, session, *first).await?;
+            index_turns(tx, session, from..last + 1, *first).await?;
         }
         if !self.between.is_empty() {
             let ordinals: Vec<i64> = self.between.iter().copied().collect();

@@ -43,6 +43,16 @@ pub(crate) async fn index_turns(
     index_among(tx, &turns, new, |turn| places.contains(&turn.ordinal)).await
 }
 
+/// Returns the ordinal of the first of the nearest living messages before `ordinal` that have a message there in their
+/// context, or `ordinal` if there are none. Between them may be many that are forgotten.
+pub(super) async fn reached_before(tx: &Transaction, session: SessionRef, ordinal: i64) -> Result<i64> {
+    let sql = "SELECT coalesce(min(ordinal), $3) FROM (SELECT ordinal FROM memories
+                   WHERE owner = $1 AND session = $2 AND ordinal < $3 AND tombstoned_at IS NULL
+                   ORDER BY ordinal DESC LIMIT $4) m";
+    let row = tx.row(sql, &[&session.owner, &session.seq, &ordinal, &NEIGHBOURS]).await?;
+    Ok(row.map_or(Ok(ordinal), |row| row.try_get(0))?)
+}
+
 /// The place of a message: part, session, ordinal.
 pub(crate) type Place = (i64, i64, i64);
 

@@ -1,5 +1,5 @@
-//! Ranks candidates. The functions here are pure, and candidates with equal scores are ordered by id. The weights are
-//! in [`tuning::ranking`](crate::tuning::ranking).
+//! Ranks candidates. The functions here are pure, and of candidates with equal scores the newer one comes first. The
+//! weights are in [`tuning::ranking`](crate::tuning::ranking).
 //!
 //! The score of a candidate is a sum of parts, each between 0 and its weight: its BM25 as a share of the query's best
 //! BM25, its cosine, and small bonuses. So scores of different kinds of memories can be compared. On real
@@ -12,7 +12,7 @@ use std::collections::{BinaryHeap, HashMap, VecDeque};
 
 use crate::retrieve::prior;
 use crate::tuning::ranking;
-use tiro_base::memory::{Kind, MemoryId, MemoryKey, Role};
+use tiro_base::memory::{Kind, MemoryId, MemoryKey, Millis, Role};
 use tiro_store::{ChunkKey, Neighbour, SessionKey};
 
 /// The weights of the parts of a score.
@@ -171,7 +171,7 @@ pub fn rank(candidates: Vec<Candidate>, terms: &[String], weights: &Weights) -> 
     }
     let mut ranked: Vec<Ranked> = by_memory.into_values().collect();
     lend(&mut ranked, weights.exchange);
-    ranked.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.place.id.cmp(&b.place.id)));
+    ranked.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.place.tie().cmp(&b.place.tie())));
     diversified(without_duplicates(without_extracts(ranked)), weights.repetition)
 }
 
@@ -194,7 +194,7 @@ fn diversified(ranked: Vec<Ranked>, repetition: f64) -> Vec<Ranked> {
     }
     let key = |queue: usize, first: &Ranked, taken: usize| Turn {
         score: first.score - repetition * taken as f64,
-        id: Reverse(first.place.id.clone()),
+        tie: (first.place.time, Reverse(first.place.text_hash), Reverse(first.place.id.clone())),
         queue,
         taken,
     };
@@ -213,14 +213,15 @@ fn diversified(ranked: Vec<Ranked>, repetition: f64) -> Vec<Ranked> {
 /// The best remaining hit of a session, with its score as lowered by the hits taken before it.
 struct Turn {
     score: f64,
-    id: Reverse<MemoryId>,
+    /// As in [`Neighbour::tie`].
+    tie: (Millis, Reverse<[u8; 8]>, Reverse<MemoryId>),
     queue: usize,
     taken: usize,
 }
 
 impl Ord for Turn {
     fn cmp(&self, other: &Turn) -> Ordering {
-        self.score.total_cmp(&other.score).then_with(|| self.id.cmp(&other.id))
+        self.score.total_cmp(&other.score).then_with(|| self.tie.cmp(&other.tie))
     }
 }
 
@@ -395,7 +396,7 @@ pub(super) mod tests {
             order(vec![said(1, Role::Assistant, 40, 7, 10.0), said(2, Role::User, 40, 9, 8.0)]),
             [1, 2]
         );
-        let (asked, other) = (said(3, Role::User, 40, 6, 6.0), said(4, Role::User, 40, 20, 7.0));
+        let (asked, other) = (said(3, Role::User, 40, 6, 6.0), said(4, Role::User, 40, 20, 7.1));
         assert_eq!(order(vec![asked.clone(), other.clone()]), [4, 3]);
         assert_eq!(order(vec![asked, other, answer()]), [3, 4, 1]);
         let weights = Weights::default().with_answers();

@@ -4,10 +4,9 @@ use std::collections::BTreeSet;
 
 use rusqlite::Connection;
 
-use super::turns::{index_around, index_turns};
+use super::turns::{index_around, index_turns, reached_before};
 use crate::error::Result;
 use tiro_base::scope::{Scope, SessionId, Sessions};
-use tiro_store::tuning::NEIGHBOURS;
 
 /// The state of a session while a batch is written to it.
 pub(crate) struct OpenSession {
@@ -92,12 +91,8 @@ impl OpenSession {
                 .execute((self.seq, &self.branch, &self.head))?;
         }
         if self.next_ordinal > self.first_new {
-            index_turns(
-                connection,
-                self.seq,
-                self.first_new - NEIGHBOURS..self.next_ordinal,
-                self.first_new,
-            )?;
+            let from = reached_before(connection, self.seq, self.first_new)?;
+            index_turns(connection, self.seq, from..self.next_ordinal, self.first_new)?;
         }
         if !self.between.is_empty() {
             self.between.iter().try_for_each(|ordinal| self.remove_made(connection, *ordinal))?;

@@ -31,6 +31,21 @@ pub(crate) fn index_turns(connection: &Connection, session: i64, places: Range<i
     index_among(connection, &turns, Rows { new, only_outdated: false }, |turn| places.contains(&turn.ordinal))
 }
 
+/// Returns the ordinal of the first of the nearest living messages before `ordinal` that have a message there in their
+/// context, or `ordinal` if there are none. Between them may be many that are forgotten.
+pub(super) fn reached_before(connection: &Connection, session: i64, ordinal: i64) -> Result<i64> {
+    let sql = "SELECT coalesce(min(ordinal), ?2) FROM (SELECT ordinal FROM memories
+                   WHERE session = ?1 AND ordinal < ?2 AND tombstoned_at IS NULL ORDER BY ordinal DESC LIMIT ?3)";
+    Ok(connection.prepare_cached(sql)?.query_row((session, ordinal, NEIGHBOURS), |row| row.get(0))?)
+}
+
+/// As [`reached_before`], for the messages after `ordinal`.
+fn reached_after(connection: &Connection, session: i64, ordinal: i64) -> Result<i64> {
+    let sql = "SELECT coalesce(max(ordinal), ?2) FROM (SELECT ordinal FROM memories
+                   WHERE session = ?1 AND ordinal > ?2 AND tombstoned_at IS NULL ORDER BY ordinal LIMIT ?3)";
+    Ok(connection.prepare_cached(sql)?.query_row((session, ordinal, NEIGHBOURS), |row| row.get(0))?)
+}
+
 /// Indexes the messages around places again, each a session and an ordinal, and the messages at these places: there,
 /// messages came or went.
 pub(crate) fn index_around(connection: &Connection, turns: BTreeSet<(i64, i64)>) -> Result<()> {
@@ -42,23 +57,10 @@ pub(crate) fn index_around(connection: &Connection, turns: BTreeSet<(i64, i64)>)
         {
             last = ordinal;
         }
-        // The nearest living neighbours may be many ordinals away: the messages between may be forgotten.
-        let nearest = |sql: &str, ordinal: i64| -> Result<Option<i64>> {
-            let reach = NEIGHBOURS;
-            Ok(connection.prepare_cached(sql)?.query_row((session, ordinal, reach), |row| row.get(0))?)
-        };
-        let from = nearest(
-            "SELECT min(ordinal) FROM (SELECT ordinal FROM memories WHERE session = ?1 AND ordinal < ?2
-                 AND tombstoned_at IS NULL ORDER BY ordinal DESC LIMIT ?3)",
-            first,
-        )?;
-        let to = nearest(
-            "SELECT max(ordinal) FROM (SELECT ordinal FROM memories WHERE session = ?1 AND ordinal > ?2
-                 AND tombstoned_at IS NULL ORDER BY ordinal LIMIT ?3)",
-            last,
-        )?;
+        let from = reached_before(connection, session, first)?;
+        let to = reached_after(connection, session, last)?;
         // Older versions of Tiro gave every chunk a context, so all chunks are indexed again.
-        index_turns(connection, session, from.unwrap_or(first)..to.unwrap_or(last) + 1, i64::MIN)?;
+        index_turns(connection, session, from..to + 1, i64::MIN)?;
     }
     Ok(())
 }

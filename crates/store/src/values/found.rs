@@ -1,5 +1,7 @@
 //! Queries of searches, and the memories that searches find, in the form in which answers show them.
 
+use std::cmp::Reverse;
+
 use crate::{ChunkKey, SessionKey, Statement, Superseded};
 use tiro_base::error::{Error, Result};
 use tiro_base::filter::Filter;
@@ -180,6 +182,14 @@ pub struct Neighbour {
     pub text_hash: [u8; 8],
     /// The message from which a derived fact or decision was taken.
     pub taken_from: Option<MemoryKey>,
+}
+
+impl Neighbour {
+    /// Returns what orders this memory among others with its score: the newer one comes first. Only memories of the same
+    /// time and text are ordered by their ids, which are not the same on every machine that has them.
+    pub fn tie(&self) -> (Reverse<Millis>, [u8; 8], &MemoryId) {
+        (Reverse(self.time), self.text_hash, &self.id)
+    }
 }
 
 /// A query for the messages of a session before a given message.

@@ -164,9 +164,10 @@ fn current(asked: &ContextRequest, superseded: Vec<Superseded>, replaced: &Repla
     let mut budget = Budget::new(asked.budget / SHARE);
     let mut passages: Vec<Passage> = superseded
         .into_iter()
-        .filter_map(|each| {
+        .zip(i64::MIN..)
+        .filter_map(|(each, number)| {
             let memory = replaced.holding.iter().find(|memory| memory.key == each.by_key)?;
-            Some(passage(&each, memory, &asked.scope.reader))
+            Some(passage(&each, memory, number, &asked.scope.reader))
         })
         .collect();
     passages.retain(|passage| budget.spend(passage.cost));
@@ -179,8 +180,8 @@ fn statement<'m>(superseded: &Superseded, memory: &'m Memory) -> &'m str {
     memory.text.get(start..end).unwrap_or(&memory.text).trim()
 }
 
-/// Returns the passage that shows `reader` the statement that is valid now.
-fn passage(superseded: &Superseded, memory: &Memory, reader: &AuthorId) -> Passage {
+/// Returns the passage that shows `reader` the statement that is valid now, at the place `number` of such passages.
+fn passage(superseded: &Superseded, memory: &Memory, number: i64, reader: &AuthorId) -> Passage {
     let text = statement(superseded, memory);
     let name = memory.speaker.as_deref().or(memory.role.map(Role::as_str)).unwrap_or_default();
     let source = match (memory.ordinal, &memory.session) {
@@ -189,7 +190,7 @@ fn passage(superseded: &Superseded, memory: &Memory, reader: &AuthorId) -> Passa
     };
     let line = render::fact("now", source.trim(), tokens::truncate(text, LONGEST));
     let line = memory::marked(by(line, &memory.author, reader), memory.is_damaged);
-    let place = (Millis::MIN, String::new(), i64::MIN);
+    let place = (Millis::MIN, String::new(), number);
     Passage { part: Part::Facts, head: String::new(), place, cost: cost(&line), line, shows: None }
 }
 

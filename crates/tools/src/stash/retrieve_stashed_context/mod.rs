@@ -259,7 +259,8 @@ async fn search(
             Some((parts(hit.score / BEST_SCORE, times, now, &weights), hit))
         })
         .collect();
-    ranked.sort_by(|a, b| b.0.sum().total_cmp(&a.0.sum()).then_with(|| a.1.place.id.cmp(&b.1.place.id)));
+    ranked
+        .sort_by(|a, b| b.0.sum().total_cmp(&a.0.sum()).then_with(|| a.1.place.tie().cmp(&b.1.place.tie())));
     found.total = all;
     ranked.truncate(top_k);
     let wanted = ranked.iter().map(|(_, hit)| (hit.place.key, hit.chunk)).collect();
