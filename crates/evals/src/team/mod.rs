@@ -104,6 +104,8 @@ struct Sizes {
     calls: usize,
     /// Messages and questions for both engines.
     messages: usize,
+    compared: usize,
+    /// Questions to two machines.
     questions: usize,
     /// Users and projects of one replica.
     callers: usize,
@@ -130,6 +132,7 @@ impl Args {
             kills: or(self.kills, 3, 50),
             calls: or(None, 60, 3000),
             messages: or(None, 600, 20_000),
+            compared: or(None, 50, 5000),
             questions: or(None, 50, 1000),
             callers: or(None, 30, 1000),
             projects: or(None, 60, 2000),

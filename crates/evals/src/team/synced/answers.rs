@@ -7,6 +7,8 @@
 //! - *The number of a message in its session.* It says in which order a machine got the messages.
 //! - *The marks of the envelopes*, which depend on a secret of the machine.
 //! - *Scores that differ by little*, as sums in another order do.
+//! - *The last lines of a context.* An id has another number of tokens on another machine, so that one line more or less
+//!   fits. Contexts are asked for with a budget that they don't reach.
 
 use std::collections::BTreeMap;
 
@@ -20,6 +22,9 @@ use crate::random::Random;
 
 /// How many hits are compared.
 const K: usize = 10;
+
+/// The budget of a context, in tokens.
+const BUDGET: usize = 20_000;
 
 /// By how much scores may differ.
 const TOLERANCE: f64 = 0.002;
@@ -125,7 +130,8 @@ fn has(hits: &[Value], wanted: &Value) -> bool {
 
 /// Returns the lines of a context, without ids, numbers of messages and marks of envelopes.
 fn context(server: &mut Server, question: &str) -> Result<String> {
-    let answer = calls::patiently(server, "retrieve_context", json!({"query": question}))?;
+    let answer =
+        calls::patiently(server, "retrieve_context", json!({"query": question, "max_tokens": BUDGET}))?;
     let context = answer.structured()["context"].as_str().context("a context has lines")?;
     let lines = context.lines().filter(|line| !line.starts_with("[data ") && !line.starts_with("[/data "));
     Ok(lines.map(without_names).collect::<Vec<_>>().join("\n"))
@@ -137,8 +143,8 @@ fn without_names(line: &str) -> String {
     let is_id = |word: &str| {
         word.len() == 14
             && word.starts_with('m')
-            && word.contains(|char: char| char.is_ascii_digit())
-            && word.bytes().all(|byte| byte.is_ascii_digit() || byte.is_ascii_lowercase())
+            // Ids have no letters that look like digits.
+            && word.bytes().all(|byte| byte.is_ascii_digit() || byte.is_ascii_lowercase() && !b"ilou".contains(&byte))
     };
     let mut plain = String::with_capacity(line.len());
     let mut rest = line;
@@ -163,6 +169,8 @@ mod tests {
     fn names_that_mean_something_on_one_machine_only_are_left_out() {
         for (line, plain) in [
             ("[fact m5g0h4me6ktc9b 2026-11-30]", "[fact … 2026-11-30]"),
+            ("[fact mvcabfhxmgnyha] mischievousness", "[fact …] mischievousness"),
+            ("[fact mvcabfhxmgnyha] mountaineering", "[fact …] mountaineering"),
             ("#14 user: the 3 #notes", "#… user: the 3 #notes"),
             ("the mallet, made of maple", "the mallet, made of maple"),
         ] {
