@@ -238,6 +238,15 @@ pub async fn another_text_under_an_id_is_reported_and_not_stored(fixture: Fixtur
     text.draft.text = "maple".into();
     assert_eq!(fixture.merge(vec![other]).await, [MergeOutcome::Conflict]);
     assert_eq!(fixture.living(&id).await.expect("nothing changed").text, "larch");
+    // So is the same commit under another id: a commit has its full id once.
+    let made = commit('a', "one", 10);
+    let again = || PreparedMemory { id: MemoryId::derive(Kind::Commit, None, "again"), ..made.clone() };
+    let [first, other] = [made.clone(), again()].map(|it| incoming(it, &ana(), ExchangedState::default()));
+    let merged = fixture.merge(vec![first, other]).await;
+    assert_eq!(merged, [MergeOutcome::Stored, MergeOutcome::Conflict]);
+    let later = incoming(again(), &ana(), ExchangedState::default());
+    assert_eq!(fixture.merge(vec![later]).await, [MergeOutcome::Conflict]);
+    assert!(fixture.store.check(&fixture.scope).await.answered().is_sound());
 }
 
 pub async fn others_memories_are_changed_only_with_a_right(fixture: Fixture) {

@@ -46,7 +46,8 @@ pub struct Project {
 /// Returns the directory of the call. This is the directory that the user named as the project, otherwise the working
 /// directory.
 pub fn directory(named: Option<&Path>) -> Result<PathBuf> {
-    const WAY_OUT: &str = "name a directory with --project or TIRO_PROJECT";
+    const WAY_OUT: &str = "name a directory with --project or TIRO_PROJECT; `tiro projects link NAME DIR` gives a directory \
+        to a project that has none";
     let Some(named) = named else {
         return Err(Error::new(Kind::NoProject, "the working directory no longer exists").hint(WAY_OUT));
     };

@@ -132,6 +132,14 @@ impl State {
             }
         }
         for is_private in [true, false] {
+            let is_same = |memory: &Stored| {
+                memory.is_private == is_private
+                    && incoming.commit().is_some_and(|sha| memory.shas.contains(sha))
+            };
+            if self.owned(&scope.tenant).any(|(_, memory)| is_same(memory)) {
+                let at = At::Absent(is_private, incoming.id.clone());
+                return Some((KnownState::UNDER_ANOTHER_ID, at, *author == scope.reader));
+            }
             let absent = self.absent.iter().find(|((owner, private, id), absent)| {
                 *owner == scope.tenant
                     && *private == is_private

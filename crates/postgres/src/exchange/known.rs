@@ -35,6 +35,8 @@ pub(super) struct Lookup {
     absent: HashMap<(i64, String), Absent>,
     /// Ids that were purged without a trace of the memory's author and kind.
     purged: HashSet<(i64, String)>,
+    /// The commits among the changes that are here.
+    commits: HashSet<(i64, String)>,
     /// Ids that are taken by memories which travel under other ids.
     taken: HashSet<(i64, String)>,
 }
@@ -59,8 +61,15 @@ impl Lookup {
     pub async fn of(tx: &Transaction, incoming: &[&Incoming]) -> Result<Lookup> {
         let ids: Vec<&str> = incoming.iter().map(|each| each.id.as_str()).collect();
         let (parts, here) = (&tx.seen.parts, Lookup::here(tx, incoming).await?);
-        let mut lookup =
-            Lookup { here, absent: HashMap::new(), purged: HashSet::new(), taken: HashSet::new() };
+        let (absent, purged, taken) = (HashMap::new(), HashSet::new(), HashSet::new());
+        let mut lookup = Lookup { here, absent, purged, commits: HashSet::new(), taken };
+        let shas: Vec<&str> = incoming.iter().filter_map(|each| each.commit()).collect();
+        if !shas.is_empty() {
+            let sql = "SELECT owner, sha FROM commit_ids WHERE owner = ANY ($1) AND sha = ANY ($2)";
+            for row in tx.rows(sql, &[parts, &shas]).await? {
+                lookup.commits.insert((row.try_get(0)?, row.try_get(1)?));
+            }
+        }
         let sql = format!(
             "SELECT owner, coalesce(exchange_id, id), id, author, changed_by, {STATE} FROM absent
              WHERE owner = ANY ($1) AND (exchange_id = ANY ($2) OR exchange_id IS NULL AND id = ANY ($2))"
@@ -148,6 +157,14 @@ impl Lookup {
         for owner in [tx.seen.mine, tx.seen.shared] {
             let place = (owner, incoming.id.as_str().to_owned());
             let is_private = owner == tx.seen.mine;
+            if incoming.commit().is_some_and(|sha| self.commits.contains(&(owner, sha.to_owned()))) {
+                let at = At::Absent(owner, place.1);
+                return Some(Known {
+                    state: KnownState::UNDER_ANOTHER_ID,
+                    at,
+                    is_own: *named == scope.reader,
+                });
+            }
             // A state that came in another name doesn't count, but a purge holds for everybody.
             let absent = self.absent.get(&place);
             let counts = |absent: &&Absent| absent.state.is_purged || absent.author == *named;

@@ -63,9 +63,12 @@ pub(super) async fn merge(
     let (mut outcomes, mut is_purging) = (Vec::with_capacity(incoming.len()), false);
     let mut left: Vec<&Incoming> = incoming.iter().collect();
     while !left.is_empty() {
-        // What an earlier change of the same memory did must be known to the later one.
-        let mut ids = HashSet::new();
-        let same = left.iter().position(|each| !ids.insert(&each.id));
+        // What an earlier change of the same memory or commit did must be known to the later one.
+        let mut names = HashSet::new();
+        let mut is_known = |name: &'_ str| !names.insert(name.to_owned());
+        let same = left
+            .iter()
+            .position(|each| is_known(each.id.as_str()) || each.commit().is_some_and(&mut is_known));
         let later = left.split_off(same.unwrap_or(left.len()));
         is_purging |= merging.run(&left, &mut outcomes).await?;
         left = later;

@@ -47,6 +47,14 @@ pub(super) fn find(
         }
     }
     for owner in parts::both(scope).iter().rev() {
+        if has_commit(connection, owner, incoming)? {
+            let at = At::Absent(owner.clone(), incoming.id.as_str().to_owned());
+            return Ok(Some(Known {
+                state: KnownState::UNDER_ANOTHER_ID,
+                at,
+                is_own: *author == scope.reader,
+            }));
+        }
         let absent = absent(connection, scope, owner, &incoming.id, peer)?;
         // A state that came in another name doesn't count, but a purge holds for everybody.
         if let Some((known, _)) = absent.filter(|(known, by)| known.state.state.is_purged || by == author) {
@@ -137,6 +145,14 @@ fn absent(
     let is_of_peer = by.as_deref() == Some(peer);
     let state = KnownState { state, is_here: false, is_by_author: true, is_same: true, is_of_peer };
     Ok(Some((Known { state, at: At::Absent(owner.to_owned(), id), is_own }, author)))
+}
+
+/// Returns whether a part has the commit whose content came.
+fn has_commit(connection: &Connection, owner: &str, incoming: &Incoming) -> Result<bool> {
+    let Some(sha) = incoming.commit() else { return Ok(false) };
+    Ok(connection
+        .prepare_cached("SELECT 1 FROM commit_ids WHERE owner = ?1 AND sha = ?2")?
+        .exists((owner, sha))?)
 }
 
 /// Returns whether the id was purged in a part without a trace of the memory's author and kind.

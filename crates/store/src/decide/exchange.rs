@@ -130,6 +130,24 @@ pub struct KnownState {
     pub is_of_peer: bool,
 }
 
+impl KnownState {
+    /// The state of a commit that is here under another id: nothing is merged.
+    pub const UNDER_ANOTHER_ID: KnownState = KnownState {
+        state: ExchangedState {
+            is_marked: false,
+            importance: None,
+            marked_at: Stamp::NEVER,
+            is_forgotten: false,
+            forgotten_at: Stamp::NEVER,
+            is_purged: false,
+        },
+        is_here: true,
+        is_by_author: true,
+        is_same: false,
+        is_of_peer: false,
+    };
+}
+
 /// What a store does with an incoming change.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Verdict {

@@ -137,6 +137,14 @@ pub struct Incoming {
     pub content: Option<Box<IncomingMemory>>,
 }
 
+impl Incoming {
+    /// Returns the full id of the commit whose content came along.
+    pub fn commit(&self) -> Option<&str> {
+        let commit = self.content.as_ref()?.memory.draft.commit.as_ref()?;
+        Some(&commit.sha)
+    }
+}
+
 /// The content of a memory that came from a peer.
 #[derive(Clone, Debug)]
 pub struct IncomingMemory {
@@ -179,7 +187,7 @@ pub enum MergeOutcome {
     Remembered,
     /// The memory was purged here, so its content was not stored.
     Purged,
-    /// Another text is stored under the id. Nothing was changed.
+    /// Another text is stored under the id, or the same commit under another id. Nothing was changed.
     Conflict,
     /// The peer has no right to the whole change. What it may change was merged.
     Refused,
