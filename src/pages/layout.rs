@@ -196,7 +196,7 @@ pub fn properties(all: &[(&str, Option<Markup>)]) -> Markup {
 
 /// Returns the name of the person who shared a memory; nothing for the reader's own.
 pub fn shared_by(author: Option<&str>) -> Markup {
-    html! { @if let Some(author) = author { " " span.shared { "by " (plain(author)) } } }
+    html! { @if let Some(author) = author { " " span.shared { "shared by " (plain(author)) } } }
 }
 
 /// Returns a form with a single button that makes a change.

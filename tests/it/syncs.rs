@@ -684,6 +684,14 @@ fn nobody_else_removes_a_commit_from_the_machine_that_imported_it() {
     // What is sent in another's name is refused, and so is what comes after the memory is known.
     assert_eq!(push(&web, &id, &page(&gone("ana", json!({"purged": true})))).1.matches("refused").count(), 2);
     assert_eq!(push(&web, &id, &page(&purged())).0, 200);
+    let with_content = purged().into_iter().map(|mut line| {
+        let commit = json!({"sha": "a".repeat(40)});
+        line["memory"] =
+            json!({"text": "It says nothing", "provenance": "user_said", "time": 5, "commit": commit});
+        line
+    });
+    let with_content: Vec<Value> = with_content.collect();
+    assert_eq!(push(&web, &id, &page(&with_content)).0, 200);
     assert_eq!(of_ana.sync(), (2, 0));
     assert_eq!(push(&web, &id, &page(&purged())).1.matches("refused").count(), 2);
     assert_eq!(of_ana.sync(), (0, 0));
@@ -695,6 +703,28 @@ fn nobody_else_removes_a_commit_from_the_machine_that_imported_it() {
     of_ana.sync();
     of_carl.sync();
     assert_eq!((of_ana.hits("bridge").len(), of_carl.hits("bridge").len()), (1, 1));
+}
+
+/// A colleague's commit is found before it is fetched, and says so. Who forgets it hides it.
+#[test]
+fn a_commit_of_another_clone_is_neither_gone_nor_ones_own() {
+    let team = Team::new();
+    let [ana, ben] = ["ana", "ben"].map(|name| team.user(name));
+    let (of_ana, of_ben) = (Machine::of(&team, &ana, &[]), Machine::of(&team, &ben, &[]));
+    of_ben.repo.commit("b.txt", "larch", "Build a gate of larch");
+    of_ana.repo.commit("a.txt", "granite", "Build the bridge of granite");
+    of_ana.json(&["import", "git"]);
+    assert_eq!(of_ana.sync(), (1, 0));
+    assert_eq!(of_ben.sync(), (0, 1));
+    let hit = &of_ben.hits("granite")[0];
+    assert_eq!((&hit["author"], &hit["freshness"]), (&json!("ana"), &json!("not_in_clone")), "{hit}");
+    let shown = of_ben.run(&["search", "granite"]).stdout;
+    assert!(shown.contains("shared by ana") && shown.contains("not in this clone"), "{shown}");
+    let context = of_ben.run(&["context", "granite"]).stdout;
+    assert!(context.contains(", shared by ana] Build the bridge"), "{context}");
+    let forgotten = of_ben.run(&["forget", hit["id"].as_str().unwrap()]).stdout;
+    assert!(forgotten.contains("shared by ana: it is hidden on this machine"), "{forgotten}");
+    assert_eq!((of_ben.hits("granite").len(), of_ana.hits("granite").len()), (0, 1));
 }
 
 /// A database that is replaced by an older copy has lost what came later. Those who have it bring it back.

@@ -231,9 +231,17 @@ impl State {
         let mut all: BTreeSet<MemoryKey> = keys.iter().copied().collect();
         let mut rest = keys;
         while let Some(source) = rest.pop().and_then(|key| self.memories.get(&key)) {
+            // An id is unique only within a part. What is private to the author of the derived memory is meant first.
+            let is_meant = |memory: &Stored| match source.is_private {
+                true => source.author == memory.author,
+                false => !self.owned(owner).any(|(_, other)| {
+                    other.is_private && other.author == memory.author && other.id == source.id
+                }),
+            };
             let derived = self.owned(owner).filter(|(_, memory)| {
                 memory.references.contains(&source.id)
                     && memory.is_derived()
+                    && is_meant(memory)
                     && (memory.is_living() || reach == Reach::Forgotten)
             });
             let new: Vec<MemoryKey> = derived.map(|(key, _)| key).filter(|key| all.insert(*key)).collect();

@@ -241,7 +241,7 @@ fn session(shown: &Conversation, screen: Screen, now: Millis) -> Page {
 
 /// Returns the name of the person who shared a memory, as it stands in a heading.
 pub(super) fn shared_by(author: &str) -> Span {
-    Span::new(Style::Name, format!(" · by {author}"))
+    Span::new(Style::Name, format!(" · shared by {author}"))
 }
 
 fn heading_of(page: &mut Page, name: &str) {

@@ -213,6 +213,50 @@ pub async fn nobody_else_removes_what_is_ones_own(fixture: Fixture) {
     assert!(fixture.store.check(&fixture.scope).await.answered().is_sound());
 }
 
+pub async fn what_others_say_of_a_memory_changes_nothing_of_it(fixture: Fixture) {
+    let (older, newer, made) = (note("maple"), note("larch"), commit('a', "one", 10));
+    let ids = [&older, &newer, &made].map(|memory| memory.id.clone());
+    let own =
+        [&older, &newer, &made].map(|memory| incoming(memory.clone(), &ana(), ExchangedState::default()));
+    let rights = MergeRights { marks_others: false, forgets_others: false };
+    let merge = |by: &'static str, changes| {
+        let reader = fixture.scope.read_by(AuthorId::new(by));
+        let store = fixture.store.clone();
+        async move { store.merge_changes(&reader, None, by, rights, changes, 5).await.answered() }
+    };
+    assert_eq!(merge("ana", own.to_vec()).await, [MergeOutcome::Stored; 3]);
+    let ben = AuthorId::new("ben");
+    let mut replaced = incoming(older, &ben, ExchangedState::default());
+    replaced.content.as_mut().unwrap().superseded_by = vec![ids[1].clone()];
+    let mut named = incoming(made, &ben, ExchangedState::default());
+    named.content.as_mut().unwrap().shas = vec!["b".repeat(40)];
+    assert_eq!(merge("ben", vec![replaced, named]).await, [MergeOutcome::Known; 2]);
+    let given = all(fixture.store.as_ref(), &fixture.scope.read_by(ana()), None, &everything()).await;
+    for content in given.into_iter().filter_map(|change| change.content) {
+        assert!(content.superseded_by.is_empty() && content.shas.len() < 2, "{content:?}");
+    }
+}
+
+pub async fn a_purge_counts_for_its_author(fixture: Fixture) {
+    let made = commit('a', "one", 10);
+    let purged = ExchangedState { is_purged: true, ..ExchangedState::default() };
+    let merge = |by: &'static str, state| {
+        let reader = fixture.scope.read_by(AuthorId::new(by));
+        let change = incoming(made.clone(), &AuthorId::new(by), state);
+        let (store, rights) =
+            (fixture.store.clone(), MergeRights { marks_others: false, forgets_others: false });
+        async move { store.merge_changes(&reader, None, by, rights, vec![change], 5).await.answered() }
+    };
+    assert_eq!(merge("ben", ExchangedState::default()).await, [MergeOutcome::Stored]);
+    assert_eq!(merge("ben", purged).await, [MergeOutcome::Changed]);
+    assert_eq!(merge("ben", ExchangedState::default()).await, [MergeOutcome::Purged]);
+    assert_eq!(merge("ana", ExchangedState::default()).await, [MergeOutcome::Stored], "ana imported it, too");
+    assert_eq!(merge("ana", ExchangedState::default()).await, [MergeOutcome::Known]);
+    let living = fixture.store.list(&fixture.scope, &Filter::default(), None, 9).await.answered();
+    assert_eq!(living.iter().map(|memory| &memory.author).collect::<Vec<_>>(), [&ana()]);
+    assert!(fixture.store.check(&fixture.scope).await.answered().is_sound());
+}
+
 /// What is remembered of a memory that its author never sent doesn't hide what somebody else sent under its id.
 pub async fn what_is_here_counts_before_what_is_remembered(fixture: Fixture) {
     let reader = fixture.scope.read_by(ana());

@@ -287,6 +287,28 @@ pub async fn a_shared_decision_keeps_its_private_source_unknown(mut fixture: Fix
     assert!(fixture.living(&decision).await.is_none());
 }
 
+/// The first messages of two authors' sessions of one name have the same id.
+pub async fn each_author_forgets_what_is_derived_from_their_own(mut fixture: Fixture) {
+    let [petra, jonas] = authors(&fixture);
+    let mut sources = Vec::new();
+    for scope in [&petra, &jonas] {
+        fixture.scope = scope.clone();
+        sources.push(fixture.put(private(message(PRIVATE, "quince"))).await);
+    }
+    assert_eq!(sources[0], sources[1]);
+    fixture.scope = petra.clone();
+    let own = fixture.put(private(fact(PRIVATE, "a fact", &[&sources[0]]))).await;
+    let decision = fixture.put(shared(fact(PRIVATE, "we make jam", &[&sources[0]]))).await;
+    fixture.scope = jonas;
+    assert_eq!(fixture.forget(&[&sources[1]], "j1").await.ids, [sources[1].clone()]);
+    fixture.store.purge(&fixture.scope, "j1", 6).await.answered();
+    fixture.scope = petra;
+    for id in [&sources[0], &own, &decision] {
+        assert!(fixture.living(id).await.is_some(), "{id}");
+    }
+    assert_eq!(fixture.forget(&[&sources[0]], "p1").await.ids.len(), 3);
+}
+
 pub async fn authors_have_sessions_of_one_name(mut fixture: Fixture) {
     let [petra, jonas] = authors(&fixture);
     let mut texts = Vec::new();

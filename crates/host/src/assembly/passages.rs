@@ -126,7 +126,7 @@ pub fn known_line(memory: &Memory, reader: &AuthorId, source: &str, text: &str) 
 /// Returns the line with the author of what it shows, unless that is `reader`.
 pub fn by(line: String, author: &AuthorId, reader: &AuthorId) -> String {
     match author.other_than(reader) {
-        Some(author) => with_mark(&line, &format!("by {}", envelope::name(&author))),
+        Some(author) => with_mark(&line, &format!("shared by {}", envelope::name(&author))),
         None => line,
     }
 }
@@ -135,7 +135,7 @@ pub fn by(line: String, author: &AuthorId, reader: &AuthorId) -> String {
 /// or another word that ends the heading.
 pub fn head(session: &SessionId, author: &AuthorId, reader: &AuthorId, day: &str) -> String {
     match author.other_than(reader) {
-        Some(author) => render::head(&format!("{session}, by {author}"), day),
+        Some(author) => render::head(&format!("{session}, shared by {author}"), day),
         None => render::head(session.as_str(), day),
     }
 }

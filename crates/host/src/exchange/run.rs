@@ -26,7 +26,7 @@ const RENEWAL: Duration = Duration::from_secs(4);
 
 /// How far the clocks of both machines may be apart, in milliseconds: an hour. Arbitrary: which of two changes is the
 /// later one is decided by these clocks.
-const MOST_APART: Millis = 60 * 60 * 1000;
+pub(super) const MOST_APART: Millis = 60 * 60 * 1000;
 
 /// The pause after the first failure, in milliseconds. It doubles with each further one.
 const FIRST_PAUSE: Millis = 10_000;

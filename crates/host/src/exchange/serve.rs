@@ -7,12 +7,14 @@
 use std::collections::BTreeSet;
 
 use super::arriving::{Models, ready};
+use super::run::MOST_APART;
 use crate::caller::WritingCaller;
 use crate::engine::{Engine, Installation};
 use crate::principals::Access;
 use tiro_base::error::Result;
 use tiro_base::memory::{Kind, MemoryId};
 use tiro_base::scope::{AuthorId, Visibility};
+use tiro_store::decide::exchange;
 use tiro_store::{Change, Incoming, MergeOutcome, MergeRights, NextChange, WantedChanges};
 use tiro_sync::greeting::{Became, Greeting, Project, Received};
 use tiro_sync::line::{self, Arrived, Misread, Vectors};
@@ -188,21 +190,28 @@ fn admit(
     shared: Visibility,
     now: i64,
 ) -> Result<(Arrived, Visibility), &'static str> {
-    let arrived = line.map_err(Misread::words)?;
-    if arrived.state.is_ahead(now) {
+    let mut arrived = line.map_err(Misread::words)?;
+    // A machine refuses what is ahead of its clock, which may be behind that of the server.
+    if arrived.state.is_ahead(now.saturating_sub(2 * MOST_APART)) {
         return Err("its time is in the future");
     }
-    if arrived.content.is_none() {
+    if arrived.state.is_purged {
+        arrived.content = None;
+    }
+    let Some(content) = &mut arrived.content else {
         // The store decides what a state may change. If it doesn't know the memory, the state waits where only the guest's
         // own devices see it.
         return match guest.may_save() {
             true => Ok((arrived, Visibility::Private)),
             false => Err("the key allows only reading"),
         };
-    }
+    };
     if arrived.author != guest.author {
         return Err("it names another author");
     }
+    // Nobody speaks in a session of somebody else.
+    let session = content.draft.session.take().map(|session| exchange::kept_session(&guest.author, &session));
+    content.draft.session = session.map(|session| exchange::sent_session(&guest.author, &session));
     let visibility = guest.visibility(arrived.kind, shared)?;
     Ok((arrived, visibility))
 }

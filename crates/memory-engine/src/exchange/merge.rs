@@ -61,7 +61,10 @@ impl State {
         };
         if let Some(content) = content {
             match key {
-                Some(key) => self.complete(scope, key, content),
+                Some(key) if known_state.is_some_and(|known| known.is_by_author) => {
+                    self.complete(scope, key, content)
+                }
+                Some(_) => {}
                 None if is_stored => key = self.store(scope, peer, incoming, content, &author, now)?,
                 None => {}
             }
@@ -74,7 +77,7 @@ impl State {
                     Some(At::Absent(is_private, id)) => (is_private, id),
                     _ => {
                         let is_private = incoming.visibility == Visibility::Private;
-                        (is_private, self.free_id(scope, is_private, incoming.kind, &incoming.id))
+                        (is_private, self.free_id(scope, is_private, (incoming, &author)))
                     }
                 };
                 let is_renamed =
@@ -144,7 +147,7 @@ impl State {
                 *owner == scope.tenant
                     && *private == is_private
                     && *absent.travelling.as_ref().unwrap_or(id) == incoming.id
-                    && (absent.state.is_purged || absent.author == *author)
+                    && exchange::counts(&absent.state, &absent.author, author, &scope.reader)
             });
             if let Some(((.., id), absent)) = absent {
                 let (state, is_of_peer) = (absent.state, is_of_peer(&absent.by));
@@ -200,7 +203,7 @@ impl State {
             }
         }
         let place = content.ordinal.filter(|ordinal| self.is_between(session, *ordinal));
-        memory.id = self.free_id(scope, is_private, incoming.kind, &incoming.id);
+        memory.id = self.free_id(scope, is_private, (incoming, author));
         if self.insert(scope, &memory, session, is_private, now)? != Outcome::Stored {
             return Ok(None);
         }
@@ -262,12 +265,23 @@ impl State {
         known.map_or_else(|| id.clone(), |memory| memory.id.clone())
     }
 
-    /// Returns the id under which a new memory is stored: `id`, unless another memory has it or had it.
-    fn free_id(&self, scope: &Scope, is_private: bool, kind: Kind, id: &MemoryId) -> MemoryId {
+    /// Returns the id under which a new memory of `author` is stored: that of the change, unless another memory has it or
+    /// had it, or what is derived from a memory of somebody else refers to it.
+    fn free_id(
+        &self,
+        scope: &Scope,
+        is_private: bool,
+        (Incoming { id, kind, .. }, author): (&Incoming, &AuthorId),
+    ) -> MemoryId {
+        let refers = |memory: &Stored| {
+            memory.is_derived() && memory.author != *author && memory.references.contains(id)
+        };
+        let is_meant = self.owned(&scope.tenant).any(|(_, memory)| refers(memory));
+        let was_purged = self.purged.contains(&(scope.tenant.clone(), id.clone()));
         let absent = self.absent.get(&(scope.tenant.clone(), is_private, id.clone()));
         let was = absent.is_some_and(|absent| absent.travelling.as_ref().is_some_and(|other| other != id));
-        match was || self.key_in(&scope.tenant, id, is_private).is_some() {
-            true => exchange::id_beside(kind, id),
+        match was || was_purged || is_meant || self.key_in(&scope.tenant, id, is_private).is_some() {
+            true => exchange::id_beside(*kind, id),
             false => id.clone(),
         }
     }

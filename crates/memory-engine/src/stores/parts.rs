@@ -227,10 +227,15 @@ impl State {
     /// Forgets, restores and removes what is private here and made of memories that another reader forgot, restored or
     /// removed. What is forgotten is noted in the operation of that reader, who doesn't see it.
     fn follow(&mut self, before: &State, after: &mut State) {
+        // Of shared memories only, and of those whose id means no memory here.
+        let is_meant =
+            |memory: &Stored| !memory.is_private && !self.memories.values().any(|own| own.id == memory.id);
         let ids =
             |was: &dyn Fn(&Stored) -> bool, is: &dyn Fn(Option<&Stored>) -> bool| -> BTreeSet<MemoryId> {
-                let changed =
-                    before.memories.iter().filter(|(key, memory)| was(memory) && is(after.memories.get(key)));
+                let changed = before
+                    .memories
+                    .iter()
+                    .filter(|(key, memory)| is_meant(memory) && was(memory) && is(after.memories.get(key)));
                 changed.map(|(_, memory)| memory.id.clone()).collect()
             };
         let mut gone = ids(&|memory| memory.is_living(), &|now| now.is_none_or(|memory| !memory.is_living()));

@@ -5,7 +5,8 @@ use std::collections::{HashMap, HashSet};
 use super::giving::{STATE, state};
 use crate::columns;
 use crate::error::Result;
-use crate::forget::{SELECTED, SelectedRow, selected_row};
+use crate::forget::{IS_DERIVED, SELECTED, SelectedRow, selected_row};
+use crate::owners;
 use crate::transactions::Transaction;
 use crate::write::nul::storable;
 use tiro_base::memory::MemoryId;
@@ -39,6 +40,8 @@ pub(super) struct Lookup {
     commits: HashSet<(i64, String)>,
     /// Ids that are taken by memories which travel under other ids.
     taken: HashSet<(i64, String)>,
+    /// The ids to which derived memories refer, with the authors of these.
+    derived: Vec<(String, String)>,
 }
 
 struct Here {
@@ -58,11 +61,11 @@ struct Absent {
 
 impl Lookup {
     /// Reads what is known of the memories of changes.
-    pub async fn of(tx: &Transaction, incoming: &[&Incoming]) -> Result<Lookup> {
+    pub async fn of(tx: &Transaction, scope: &Scope, incoming: &[&Incoming]) -> Result<Lookup> {
         let ids: Vec<&str> = incoming.iter().map(|each| each.id.as_str()).collect();
         let (parts, here) = (&tx.seen.parts, Lookup::here(tx, incoming).await?);
         let (absent, purged, taken) = (HashMap::new(), HashSet::new(), HashSet::new());
-        let mut lookup = Lookup { here, absent, purged, commits: HashSet::new(), taken };
+        let mut lookup = Lookup { here, absent, purged, commits: HashSet::new(), taken, derived: Vec::new() };
         let shas: Vec<&str> = incoming.iter().filter_map(|each| each.commit()).collect();
         if !shas.is_empty() {
             let sql = "SELECT owner, sha FROM commit_ids WHERE owner = ANY ($1) AND sha = ANY ($2)";
@@ -86,9 +89,19 @@ impl Lookup {
         }
         let sql = "SELECT owner, id FROM memories WHERE owner = ANY ($1) AND id = ANY ($2)
                    UNION SELECT owner, id FROM absent
-                       WHERE owner = ANY ($1) AND id = ANY ($2) AND exchange_id <> id";
+                       WHERE owner = ANY ($1) AND id = ANY ($2) AND exchange_id <> id
+                   UNION SELECT owner, id FROM purged WHERE owner = ANY ($1) AND id = ANY ($2)";
         for row in tx.rows(sql, &[parts, &ids]).await? {
             lookup.taken.insert((row.try_get(0)?, row.try_get(1)?));
+        }
+        let all = owners::of_store(tx, scope).await?;
+        let sql = format!(
+            "SELECT DISTINCT r.target, m.author FROM memory_references r
+             JOIN memories m ON m.owner = r.owner AND m.seq = r.memory
+             WHERE r.owner = ANY ($1) AND r.target = ANY ($2) AND {IS_DERIVED}"
+        );
+        for row in tx.rows(&sql, &[&all, &ids]).await? {
+            lookup.derived.push((row.try_get(0)?, row.try_get(1)?));
         }
         Ok(lookup)
     }
@@ -165,9 +178,9 @@ impl Lookup {
                     is_own: *named == scope.reader,
                 });
             }
-            // A state that came in another name doesn't count, but a purge holds for everybody.
             let absent = self.absent.get(&place);
-            let counts = |absent: &&Absent| absent.state.is_purged || absent.author == *named;
+            let counts =
+                |absent: &&Absent| exchange::counts(&absent.state, &absent.author, named, &scope.reader);
             if let Some(Absent { id, author, by, state }) = absent.filter(counts) {
                 let is_of_peer = by.as_deref() == Some(peer);
                 let state = KnownState {
@@ -192,10 +205,12 @@ impl Lookup {
         None
     }
 
-    /// Returns the id under which a new memory is stored in a part: that of the change, unless another memory has this id,
-    /// or had it before it was purged.
-    pub fn free(&self, owner: i64, incoming: &Incoming) -> MemoryId {
-        match self.taken.contains(&(owner, incoming.id.as_str().to_owned())) {
+    /// Returns the id under which a new memory of `author` is stored in a part: that of the change, unless another memory
+    /// has this id, or had it before it was purged, or what is derived from a memory of somebody else refers to it.
+    pub fn free(&self, owner: i64, incoming: &Incoming, author: &AuthorId) -> MemoryId {
+        let id = incoming.id.as_str();
+        let is_meant = self.derived.iter().any(|(target, by)| target == id && by != author.as_str());
+        match is_meant || self.taken.contains(&(owner, id.to_owned())) {
             true => exchange::id_beside(incoming.kind, &incoming.id),
             false => incoming.id.clone(),
         }

@@ -79,7 +79,7 @@ pub(super) async fn merge(
 impl<'m> Merging<'m> {
     /// Merges changes of different memories. Returns whether memories are left to be purged.
     async fn run(&self, incoming: &[&Incoming], outcomes: &mut Vec<MergeOutcome>) -> Result<bool> {
-        let lookup = Lookup::of(self.tx, incoming).await?;
+        let lookup = Lookup::of(self.tx, self.scope, incoming).await?;
         let mut planned: Vec<Option<Planned<'_>>> =
             incoming.iter().map(|each| self.plan(&lookup, each)).collect();
         outcomes.extend(planned.iter().map(|planned| match planned {
@@ -160,7 +160,7 @@ impl<'m> Merging<'m> {
             }
             let Some(content) = each.incoming.content.as_deref() else { continue };
             let (owner, mut memory) = (self.part(each).await?, self.prepared(each, content, local));
-            memory.id = lookup.free(owner, each.incoming);
+            memory.id = lookup.free(owner, each.incoming, &each.author);
             each.new = Some((owner, memory));
         }
         self.tx
@@ -246,8 +246,11 @@ impl<'m> Merging<'m> {
 
     /// Adds what memories may lack of the contents that came: further ids of commits, and what the memories replace.
     async fn complete(&self, local: &HashMap<MemoryId, MemoryId>, planned: &[Planned<'_>]) -> Result<()> {
-        let here =
-            planned.iter().filter_map(|each| Some((each.row.as_ref()?, each.incoming.content.as_deref()?)));
+        // What somebody else says of a memory that is here changes nothing about it.
+        let is_by_author =
+            |each: &&Planned<'_>| each.known.as_ref().is_none_or(|known| known.state.is_by_author);
+        let here = planned.iter().filter(is_by_author);
+        let here = here.filter_map(|each| Some((each.row.as_ref()?, each.incoming.content.as_deref()?)));
         let here: Vec<(&SelectedRow, &IncomingMemory)> = here.collect();
         let mut evidence = Evidence::default();
         for (row, content) in here.iter().filter(|(_, content)| content.memory.draft.kind == Kind::Commit) {
@@ -300,7 +303,7 @@ impl<'m> Merging<'m> {
                 Some(Known { at: At::Absent(owner, id), .. }) => (*owner, id.clone()),
                 _ => {
                     let owner = self.part(each).await?;
-                    (owner, lookup.free(owner, each.incoming).as_str().to_owned())
+                    (owner, lookup.free(owner, each.incoming, &each.author).as_str().to_owned())
                 }
             };
             let travelling = each.incoming.id.as_str();

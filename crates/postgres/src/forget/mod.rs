@@ -26,7 +26,8 @@ use tiro_store::{Forgotten, Operation, Reach, Selection};
 
 pub(crate) use select::{SELECTED, SelectedRow, keys_of, selected_row};
 
-use select::{IS_DERIVED, forgotten, select, select_own, with_derived};
+pub(crate) use select::IS_DERIVED;
+use select::{forgotten, select, select_own, with_derived};
 
 /// The maximum number of memories that one transaction forgets or restores. More memories need several transactions. If
 /// one of these transactions fails, or the process dies, the memories of the earlier transactions stay recorded under the

@@ -213,11 +213,14 @@ async fn select_by(
 /// The SQL condition that the memory `m` is forgotten together with the memories that it references. A memory of the
 /// kind `conversation`, which shortens an exchange with an assistant, counts as derived from its two messages, although
 /// its words are a model's.
-pub(super) const IS_DERIVED: &str = "(m.provenance = 'derived' OR m.kind = 'conversation')";
+pub(crate) const IS_DERIVED: &str = "(m.provenance = 'derived' OR m.kind = 'conversation')";
 
 /// Adds to `rows` the memories of `parts` within `reach` that are derived from a memory in `rows`, directly or through
 /// others. In a transaction that writes, `parts` are all parts of the store, because such memories are forgotten whether
 /// or not the reader sees them. Returns all rows, in the order in which their memories were stored.
+///
+/// An id is unique only within a part, and a client may choose it. So a memory is derived from the memory that its author
+/// sees under the id: one in the author's private part, and only if there is none, one in the shared part.
 pub(super) async fn with_derived(
     tx: &Transaction,
     parts: &[i64],
@@ -226,14 +229,20 @@ pub(super) async fn with_derived(
 ) -> Result<Vec<SelectedRow>> {
     let mut known: HashSet<i64> = rows.iter().map(|row| row.seq).collect();
     let sql = format!(
-        "SELECT DISTINCT {SELECTED} FROM memory_references r JOIN memories m ON m.owner = r.owner AND m.seq = r.memory
-         WHERE r.owner = ANY ($1) AND r.target = ANY ($2) AND {IS_DERIVED} AND (m.tombstoned_at IS NULL OR $3)"
+        "SELECT DISTINCT {SELECTED} FROM unnest($4::bigint[], $2::text[]) AS s (owner, id)
+         JOIN owners o ON o.seq = s.owner
+         JOIN memory_references r ON r.owner = ANY ($1) AND r.target = s.id
+         JOIN memories m ON m.owner = r.owner AND m.seq = r.memory
+         WHERE {IS_DERIVED} AND (m.tombstoned_at IS NULL OR $3) AND (o.author = m.author OR o.author = '' AND NOT EXISTS (
+             SELECT FROM owners a JOIN memories p ON p.owner = a.seq AND p.id = s.id
+             WHERE a.tenant = o.tenant AND a.project = o.project AND a.author = m.author))"
     );
     let with_forgotten = reach == Reach::Forgotten;
     let mut next = 0;
     while next < rows.len() {
         let ids: Vec<&str> = rows[next..].iter().map(|row| row.id.as_str()).collect();
-        let derived = tx.rows(&sql, &[&parts, &ids, &with_forgotten]).await?;
+        let owners: Vec<i64> = rows[next..].iter().map(|row| row.owner).collect();
+        let derived = tx.rows(&sql, &[&parts, &ids, &with_forgotten, &owners]).await?;
         next = rows.len();
         for row in &derived {
             let row = selected_row(row)?;

@@ -3,9 +3,11 @@
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::error::Result;
+use crate::forget::IS_DERIVED;
 use crate::read::parts;
 use tiro_base::memory::{Kind, MemoryId};
 use tiro_base::scope::{AuthorId, Scope};
+use tiro_store::Incoming;
 use tiro_store::decide::exchange;
 
 /// The maximum number of memories that get their exchange id in one transaction. Arbitrary: this takes some tens of
@@ -91,14 +93,22 @@ pub(super) fn local(connection: &Connection, scope: &Scope, id: &MemoryId) -> Re
     Ok(id.clone())
 }
 
-/// Returns the id under which a new memory is stored in a part: `id`, unless another memory has this id, or had it before
-/// it was purged.
-pub(super) fn free(connection: &Connection, owner: &str, kind: Kind, id: &MemoryId) -> Result<MemoryId> {
+/// Returns the id under which a new memory of `author` is stored in a part: that of the change, unless another memory has
+/// this id, or had it before it was purged, or what is derived from a memory of somebody else refers to it.
+pub(super) fn free(
+    connection: &Connection,
+    owner: &str,
+    (Incoming { id, kind, .. }, author): (&Incoming, &AuthorId),
+) -> Result<MemoryId> {
     let is_taken = connection
-        .prepare_cached(
+        .prepare_cached(&format!(
             "SELECT 1 FROM memories WHERE owner = ?1 AND id = ?2
-             UNION ALL SELECT 1 FROM absent WHERE owner = ?1 AND id = ?2 AND exchange_id <> ?2",
-        )?
-        .exists((owner, id.as_str()))?;
-    Ok(if is_taken { exchange::id_beside(kind, id) } else { id.clone() })
+             UNION ALL SELECT 1 FROM absent WHERE owner = ?1 AND id = ?2 AND exchange_id <> ?2
+             UNION ALL SELECT 1 FROM purged WHERE owner = ?1 AND id = ?2
+             UNION ALL SELECT 1 FROM memory_references r JOIN memories m ON m.seq = r.memory
+                 WHERE r.target = ?2 AND {} AND {IS_DERIVED} AND coalesce(m.author, ?4) <> ?3",
+            parts::of_tenant("m.owner", 1)
+        ))?
+        .exists((owner, id.as_str(), author.as_str(), parts::names(owner).0))?;
+    Ok(if is_taken { exchange::id_beside(*kind, id) } else { id.clone() })
 }

@@ -10,7 +10,7 @@ use crate::read::memories;
 use crate::read::parts;
 use tiro_base::memory::MemoryId;
 use tiro_base::scope::{AuthorId, Scope};
-use tiro_store::decide::exchange::{KnownState, Stamp};
+use tiro_store::decide::exchange::{self, KnownState, Stamp};
 use tiro_store::{ExchangedState, Incoming};
 
 /// The memory of an incoming change.
@@ -56,8 +56,9 @@ pub(super) fn find(
             }));
         }
         let absent = absent(connection, scope, owner, &incoming.id, peer)?;
-        // A state that came in another name doesn't count, but a purge holds for everybody.
-        if let Some((known, _)) = absent.filter(|(known, by)| known.state.state.is_purged || by == author) {
+        let counts =
+            |known: &Known, by: &AuthorId| exchange::counts(&known.state.state, by, author, &scope.reader);
+        if let Some((known, _)) = absent.filter(|(known, by)| counts(known, by)) {
             return Ok(Some(known));
         }
         if is_purged(connection, owner, &incoming.id)? {

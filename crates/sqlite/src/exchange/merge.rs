@@ -92,7 +92,10 @@ impl Merging<'_> {
         };
         if let Some(content) = incoming.content.as_deref() {
             match row {
-                Some(row) => self.complete(row, content)?,
+                Some(row) if known_state.is_some_and(|known| known.is_by_author) => {
+                    self.complete(row, content)?
+                }
+                Some(_) => {}
                 None if is_stored => row = self.store(incoming, content, &author, known.as_ref())?,
                 None => {}
             }
@@ -139,7 +142,7 @@ impl Merging<'_> {
         draft.supersedes = Vec::new();
         let Place { part, session } = parts::of_draft(connection, scope, draft)?;
         let owner = part.tenant.as_str();
-        memory.id = ids::free(connection, owner, incoming.kind, &incoming.id)?;
+        memory.id = ids::free(connection, owner, (incoming, author))?;
         let session = match session {
             None => None,
             Some(id) => {
@@ -225,7 +228,7 @@ impl Merging<'_> {
             _ => {
                 let [shared, mine] = parts::both(scope);
                 let owner = if incoming.visibility == Visibility::Private { mine } else { shared };
-                let id = ids::free(connection, &owner, incoming.kind, &incoming.id)?;
+                let id = ids::free(connection, &owner, (incoming, author))?;
                 (owner, id.as_str().to_owned())
             }
         };

@@ -30,9 +30,10 @@ use tiro_store::{Forgotten, Operation, Reach, Selection};
 use erase::hide;
 pub(crate) use erase::{erase, log_chunks};
 
+pub(crate) use select::IS_DERIVED;
 pub(crate) use select::SelectedRow;
 pub(crate) use select::selected_row;
-use select::{IS_DERIVED, select, select_own, with_derived};
+use select::{select, select_own, with_derived};
 
 /// The maximum number of memories that one transaction forgets or restores. Such a transaction takes a quarter of a
 /// second. More memories need several transactions. If one of these transactions fails, or the process dies, the

@@ -213,11 +213,14 @@ fn select_in(
 /// The SQL condition that the memory `m` is forgotten together with the memories that it references. A memory of the
 /// kind `conversation`, which shortens an exchange with an assistant, counts as derived from its two messages, although
 /// its words are a model's.
-pub(super) const IS_DERIVED: &str = "(m.provenance = 'derived' OR m.kind = 'conversation')";
+pub(crate) const IS_DERIVED: &str = "(m.provenance = 'derived' OR m.kind = 'conversation')";
 
 /// Adds to `rows` the memories within `reach` that are derived from a memory in `rows`, directly or through others.
 /// Such memories are added whether or not the reader sees them. Returns all rows, in the order in which their memories
 /// were stored.
+///
+/// An id is unique only within a part, and a client may choose it. So a memory is derived from the memory that its author
+/// sees under the id: one in the author's private part, and only if there is none, one in the shared part.
 pub(super) fn with_derived(
     connection: &Connection,
     scope: &Scope,
@@ -226,17 +229,19 @@ pub(super) fn with_derived(
 ) -> Result<Vec<SelectedRow>> {
     let mut known: HashSet<i64> = rows.iter().map(|row| row.seq).collect();
     // The join begins with the reference. A join that began with the owner would visit every memory for each row.
+    let private = parts::private_of_author("m.owner", "m.author");
     let mut statement = connection.prepare_cached(&format!(
         "SELECT m.seq, m.id, m.tokens, m.session, m.ordinal
-         FROM memory_references r CROSS JOIN memories m ON m.seq = r.memory
-         WHERE r.target = ?1 AND {} AND {IS_DERIVED} AND (m.tombstoned_at IS NULL OR ?3)",
+         FROM memories s CROSS JOIN memory_references r ON r.target = s.id CROSS JOIN memories m ON m.seq = r.memory
+         WHERE s.seq = ?1 AND {} AND {IS_DERIVED} AND (m.tombstoned_at IS NULL OR ?3)
+             AND (s.owner = {private} OR instr(s.owner, char(31)) = 0
+                 AND NOT EXISTS (SELECT 1 FROM memories p WHERE p.owner = {private} AND p.id = s.id))",
         parts::of_tenant("m.owner", 2)
     ))?;
     let with_forgotten = reach == Reach::Forgotten;
     let mut next = 0;
     while let Some(row) = rows.get(next) {
-        let derived =
-            statement.query_map((row.id.as_str(), scope.tenant.as_str(), with_forgotten), selected_row)?;
+        let derived = statement.query_map((row.seq, scope.tenant.as_str(), with_forgotten), selected_row)?;
         let derived: Vec<SelectedRow> = derived.collect::<Result<_, _>>()?;
         rows.extend(derived.into_iter().filter(|row| known.insert(row.seq)));
         next += 1;

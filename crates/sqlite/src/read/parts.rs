@@ -114,6 +114,13 @@ pub(crate) fn of_tenant(column: &str, number: usize) -> String {
     format!("({column} = {tenant} OR ({column} > {tenant} || char(31) AND {column} < {tenant} || char(32)))")
 }
 
+/// Returns SQL that gives the name of the private part of the author in a column, who is the tenant if the column is empty.
+/// The other column names any part of the same tenant.
+pub(crate) fn private_of_author(part: &str, author: &str) -> String {
+    let tenant = format!("substr({part}, 1, instr({part} || char(31), char(31)) - 1)");
+    format!("{tenant} || char(31) || coalesce({author}, {tenant})")
+}
+
 /// Returns the SQL condition that both columns name parts of the same tenant.
 pub(crate) fn of_one_tenant(one: &str, other: &str) -> String {
     let tenant = |column: &str| format!("substr({column}, 1, instr({column} || char(31), char(31)) - 1)");

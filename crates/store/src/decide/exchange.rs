@@ -167,6 +167,12 @@ pub fn comparable(text: &str) -> Cow<'_, str> {
     if text.contains('\0') { Cow::Owned(text.replace('\0', "\u{1a}")) } else { Cow::Borrowed(text) }
 }
 
+/// Returns whether what is remembered of a memory that is not here counts for a change of `author`. It came in the name
+/// `by`. A purge by the reader also keeps out what others have under the id.
+pub fn counts(remembered: &ExchangedState, by: &AuthorId, author: &AuthorId, reader: &AuthorId) -> bool {
+    by == author || (remembered.is_purged && by == reader)
+}
+
 /// Decides what a store does with an incoming change. `known` is what the store knows of the memory, and `is_own`
 /// whether the memory belongs to the one for whom the peer speaks.
 ///

@@ -301,8 +301,10 @@ fn arrived(id: &MemoryId, kind: Kind, author: &AuthorId, memory: Content) -> Res
     draft.identity = Identity::Known(id.clone());
     let mut shas = Vec::new();
     if let Some(commit) = memory.commit {
-        shas = shas_of(commit.shas)?;
         let (sha, parents) = (sha(commit.sha)?, shas_of(commit.parents)?);
+        // Further ids of the commit are known where it was rebased. From elsewhere, they could be those of other commits,
+        // which would then pass for imported.
+        shas.push(sha.clone());
         let (patch_id, files) = (member(commit.patch_id)?, list(commit.files)?);
         draft.commit = Some(CommitRecord { sha, parents, patch_id, files });
     }

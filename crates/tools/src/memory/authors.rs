@@ -10,7 +10,7 @@ use tiro_store::ReadStore;
 
 /// Returns the end of a line that names the author, if there is one.
 pub fn by(author: Option<&str>) -> String {
-    author.map(|author| format!(", by {}", envelope::name(author))).unwrap_or_default()
+    author.map(|author| format!(", shared by {}", envelope::name(author))).unwrap_or_default()
 }
 
 /// Returns an excerpt whose first line, in brackets, also names the author, if there is one.

@@ -16,6 +16,7 @@ use tiro_base::memory::{MemoryId, Millis};
 use tiro_base::scope::Scope;
 use tiro_host::caller::{Caller, WritingCaller};
 use tiro_host::engine::Engine;
+use tiro_host::exchange::connection::Place;
 use tiro_host::summaries::levels;
 use tiro_host::tuning::{MATCHING_SHARE, NAMED_SHARE};
 use tiro_recall::retrieve;
@@ -101,6 +102,9 @@ pub struct Output {
     /// The memories that a query would forget.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub matches: Vec<Match>,
+    /// Whether the project is connected with a server.
+    #[serde(skip)]
+    is_connected: bool,
     #[serde(skip)]
     secret: [u8; 32],
 }
@@ -187,6 +191,7 @@ pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<
         forgotten_before: before,
         forgotten_left_out: selected.forgotten_left_out,
         strays: strays.iter().map(|row| row.file.display().to_string()).collect(),
+        is_connected: Place::of(&engine.config().data_dir, &project.scope.project).connection()?.is_some(),
         ..output(done, all)
     };
     if is_dry {
@@ -381,6 +386,7 @@ fn output(done: &str, forgotten: Forgotten) -> Output {
         tokens: forgotten.tokens,
         ids: if forgotten.ids.len() <= LISTED { ids.collect() } else { Vec::new() },
         authors: Vec::new(),
+        is_connected: false,
         unknown: Vec::new(),
         left_out: 0,
         forgotten_before: 0,
@@ -424,6 +430,13 @@ impl Output {
                 if self.count == 1 { "it" } else { "them" }
             ),
         };
+        let others = self.authors.join(", ");
+        if self.is_connected && !others.is_empty() && matches!(self.done.as_str(), "forgotten" | "purged") {
+            text += &format!(
+                "\nSome of this was shared by {others}: it is hidden on this machine. For the others, only who \
+                 shared it or an admin forgets it."
+            );
+        }
         if self.left_out > 0 {
             let others = counted(self.left_out, "match", "matches");
             text += &format!("\nNot forgotten: {others} that fit less well; to forget them, give their ids.");

@@ -221,7 +221,7 @@ fn answer(page: &Page, shape: &Shape, shown: &str, end: usize) -> Output {
     let session = memory.session.as_ref().map(ToString::to_string);
     let names = [named(&session), named(&memory.branch), named(&memory.source_id)];
     let author = memory.author.other_than(&page.reader);
-    let by = author.as_ref().map(|author| format!("by {author}"));
+    let by = author.as_ref().map(|author| format!("shared by {author}"));
     let names: Vec<String> = names.into_iter().flatten().chain(by).collect();
     let head = Head {
         memory,

@@ -2,13 +2,14 @@
 
 use crate::common::beginning_in_bytes;
 use crate::memory::beside::behind;
+use crate::memory::hits::hit::NOT_IN_CLONE;
 use crate::memory::hits::{Behind, Frame, Hit, Ranking, ScoreParts, SupersededBy};
 use tiro_base::envelope;
 use tiro_base::memory::{Kind, Provenance, marked};
 use tiro_base::scope::AuthorId;
 use tiro_base::times;
 use tiro_host::assembly::quote;
-use tiro_intake::Standing;
+use tiro_intake::{Gone, Standing};
 use tiro_recall::retrieve::rank::{Parts, Ranked};
 use tiro_store::{ShownMemory, Superseded};
 use tiro_text::chunk::excerpt::Shown;
@@ -73,6 +74,10 @@ pub fn hit(
         score: rounded(parts.sum()),
         score_parts,
     };
+    // A colleague's commit isn't gone if it was never here.
+    let author = memory.author.other_than(reader);
+    let is_elsewhere = author.is_some() && standing.gone == Some(Gone::Removed);
+    let freshness = if is_elsewhere { NOT_IN_CLONE } else { standing.freshness.as_str() };
     Hit {
         id: memory.id.to_string(),
         kind: memory.kind.to_string(),
@@ -83,14 +88,14 @@ pub fn hit(
         title: None,
         project: None,
         speaker: behind::speaker(&memory),
-        author: memory.author.other_than(reader),
+        author,
         path: memory.path.as_deref().filter(|_| memory.kind == Kind::Document).map(shown),
         branch: memory.branch.as_deref().map(shown),
         source_id: memory.source_id.as_deref().map(shown),
         time: times::show_time(memory.time),
-        freshness: standing.freshness.as_str().to_owned(),
+        freshness: freshness.to_owned(),
         stale_names: standing.names.iter().map(|name| shown(name)).collect(),
-        gone: standing.gone.map(|gone| gone.as_str().to_owned()),
+        gone: standing.gone.filter(|_| !is_elsewhere).map(|gone| gone.as_str().to_owned()),
         superseded: None,
         ranking: Some(ranking),
         relevance: parts.sum() - parts.exchange - parts.prior,

@@ -54,7 +54,7 @@ pub struct Hit {
     pub branch: Option<String>,
     /// When it was made, RFC 3339.
     pub time: String,
-    /// current, file_changed, gone, other_branch, commit_gone or unknown.
+    /// current, file_changed, gone, other_branch, commit_gone, not_in_clone or unknown.
     pub freshness: String,
     /// The files and identifiers named by the text that changed or are gone.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -196,6 +196,9 @@ pub struct OfProject {
     pub place: Option<String>,
 }
 
+/// The freshness of a memory of somebody else whose commit this clone doesn't have, or not yet.
+pub(super) const NOT_IN_CLONE: &str = "not_in_clone";
+
 fn is_zero(count: &usize) -> bool {
     *count == 0
 }
@@ -249,6 +252,7 @@ impl Hit {
                 Some("unnamed") => "commit gone from all branches and reflogs",
                 _ => "commit gone",
             },
+            NOT_IN_CLONE => "its commit is not in this clone",
             "unknown" => "not compared with git yet",
             _ => return None,
         };
