@@ -73,7 +73,7 @@ impl Trouble {
             ),
             Trouble::NotShared => (
                 format!("the project isn't shared with you at {name}, or doesn't exist there"),
-                "the server's owner shares it with `tiro share PROJECT --with TEAM`",
+                "the server's owner shares it with `tiro share PROJECT --with TEAM --write`, or `--read`",
             ),
             Trouble::Redirects => (
                 format!("{name} sends requests on to another address, and a key isn't sent there"),

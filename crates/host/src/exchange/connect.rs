@@ -7,6 +7,7 @@ use crate::engine::Engine;
 use crate::principals::key::Key;
 use crate::project::OpenProject;
 use tiro_base::error::{Error, Result, quoted};
+use tiro_sync::Trouble;
 use tiro_sync::greeting::Project;
 use tiro_sync::remote::Remote;
 use tiro_sync::server::Server;
@@ -59,7 +60,12 @@ pub async fn connect(
     // From now on, the key is found in every text.
     tiro_redact::remember(key.text());
     let remote = Remote::new(&server, key.text())?;
-    let greeting = remote.greet().await.map_err(|trouble| trouble.error(&server))?;
+    let greeting = remote.greet().await.map_err(|trouble| match trouble {
+        Trouble::Offline(_) => trouble.error(&server).hint(
+            "nothing is connected; check the address, `http://` or `https://`, and whether the server runs",
+        ),
+        _ => trouble.error(&server),
+    })?;
     let now = engine.now();
     clocks(&greeting, &server, now)?;
     let project = caller.begin_project(engine).await?;

@@ -6,7 +6,6 @@ use super::giving::{STATE, state};
 use crate::columns;
 use crate::error::Result;
 use crate::forget::{IS_DERIVED, SELECTED, SelectedRow, selected_row};
-use crate::owners;
 use crate::transactions::Transaction;
 use crate::write::nul::storable;
 use tiro_base::memory::MemoryId;
@@ -61,7 +60,7 @@ struct Absent {
 
 impl Lookup {
     /// Reads what is known of the memories of changes.
-    pub async fn of(tx: &Transaction, scope: &Scope, incoming: &[&Incoming]) -> Result<Lookup> {
+    pub async fn of(tx: &Transaction, incoming: &[&Incoming]) -> Result<Lookup> {
         let ids: Vec<&str> = incoming.iter().map(|each| each.id.as_str()).collect();
         let (parts, here) = (&tx.seen.parts, Lookup::here(tx, incoming).await?);
         let (absent, purged, taken) = (HashMap::new(), HashSet::new(), HashSet::new());
@@ -94,13 +93,12 @@ impl Lookup {
         for row in tx.rows(sql, &[parts, &ids]).await? {
             lookup.taken.insert((row.try_get(0)?, row.try_get(1)?));
         }
-        let all = owners::of_store(tx, scope).await?;
         let sql = format!(
             "SELECT DISTINCT r.target, m.author FROM memory_references r
              JOIN memories m ON m.owner = r.owner AND m.seq = r.memory
              WHERE r.owner = ANY ($1) AND r.target = ANY ($2) AND {IS_DERIVED}"
         );
-        for row in tx.rows(&sql, &[&all, &ids]).await? {
+        for row in tx.rows(&sql, &[parts, &ids]).await? {
             lookup.derived.push((row.try_get(0)?, row.try_get(1)?));
         }
         Ok(lookup)

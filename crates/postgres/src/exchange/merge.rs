@@ -79,7 +79,7 @@ pub(super) async fn merge(
 impl<'m> Merging<'m> {
     /// Merges changes of different memories. Returns whether memories are left to be purged.
     async fn run(&self, incoming: &[&Incoming], outcomes: &mut Vec<MergeOutcome>) -> Result<bool> {
-        let lookup = Lookup::of(self.tx, self.scope, incoming).await?;
+        let lookup = Lookup::of(self.tx, incoming).await?;
         let mut planned: Vec<Option<Planned<'_>>> =
             incoming.iter().map(|each| self.plan(&lookup, each)).collect();
         outcomes.extend(planned.iter().map(|planned| match planned {

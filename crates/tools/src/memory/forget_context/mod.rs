@@ -1,5 +1,7 @@
 //! Forgets memories, restores forgotten ones, or removes memories for good.
 
+mod answer;
+
 use std::collections::{BTreeSet, HashSet};
 
 use schemars::JsonSchema;
@@ -11,7 +13,6 @@ use crate::memory::search_project_memory as search;
 use tiro_base::envelope;
 use tiro_base::error::{Error, Result};
 use tiro_base::filter::Filter;
-use tiro_base::humanize::{self, counted};
 use tiro_base::memory::{MemoryId, Millis};
 use tiro_base::scope::Scope;
 use tiro_host::caller::{Caller, WritingCaller};
@@ -395,68 +396,5 @@ fn output(done: &str, forgotten: Forgotten) -> Output {
         caution: None,
         matches: Vec::new(),
         secret: [0; 32],
-    }
-}
-
-impl Output {
-    /// Returns the answer as text.
-    pub fn text(&self) -> String {
-        let memories = counted(self.count, "memory", "memories");
-        let what = format!("{memories} ({})", counted(self.tokens, "token", "tokens"));
-        let ids = if self.ids.is_empty() { String::new() } else { format!(": {}", self.ids.join(", ")) };
-        let operation = self.operation.as_deref().unwrap_or_default();
-        let mut text = match self.done.as_str() {
-            "undone" => format!("Brought back {what}{ids}."),
-            "would_undo" => format!("Would bring back {what}{ids}. Nothing was changed."),
-            "would_forget" if !self.matches.is_empty() => {
-                let line = |each: &Match| format!("{}: {}\n", each.id, each.text);
-                let body: String = self.matches.iter().map(line).collect();
-                format!("Would forget {what}:\n{}Nothing was changed.", envelope::wrap(&self.secret, &body))
-            }
-            "would_forget" => format!("Would forget {what}{ids}. Nothing was changed."),
-            "purged" => {
-                let before = match self.forgotten_before {
-                    0 => String::new(),
-                    count => format!(", {count} of them forgotten before"),
-                };
-                format!(
-                    "Removed {what} for good{before}{ids}. Backups and exports that you made yourself may \
-                     still hold {}.",
-                    if self.count == 1 { "it" } else { "them" }
-                )
-            }
-            _ => format!(
-                "Forgot {what}{ids}. To bring {} back: undo `{operation}`.",
-                if self.count == 1 { "it" } else { "them" }
-            ),
-        };
-        let others = self.authors.join(", ");
-        if self.is_connected && !others.is_empty() && matches!(self.done.as_str(), "forgotten" | "purged") {
-            text += &format!(
-                "\nSome of this was shared by {others}: it is hidden on this machine. For the others, only who \
-                 shared it or an admin forgets it."
-            );
-        }
-        if self.left_out > 0 {
-            let others = counted(self.left_out, "match", "matches");
-            text += &format!("\nNot forgotten: {others} that fit less well; to forget them, give their ids.");
-        }
-        if !self.strays.is_empty() {
-            let stores = counted(self.strays.len(), "store", "stores");
-            let named = humanize::some(&self.strays);
-            text += &format!(
-                "\n{stores} without a registered project may still hold the text and can be deleted: {named}."
-            );
-        }
-        if self.forgotten_left_out > 0 {
-            let others = counted(self.forgotten_left_out, "forgotten memory", "forgotten memories");
-            text += &format!(
-                "\nNot removed yet: {others} with these words. Repeat the call for the next {BY_QUERY}."
-            );
-        }
-        if !self.unknown.is_empty() {
-            text += &format!("\nNo memory is called {}.", humanize::some(&self.unknown));
-        }
-        text
     }
 }
