@@ -141,7 +141,7 @@ impl State {
             };
             if self.owned(&scope.tenant).any(|(_, memory)| is_same(memory)) {
                 let at = At::Absent(is_private, incoming.id.clone());
-                return Some((KnownState::UNDER_ANOTHER_ID, at, *author == scope.reader));
+                return Some((KnownState::under_another_id(), at, *author == scope.reader));
             }
             let absent = self.absent.iter().find(|((owner, private, id), absent)| {
                 *owner == scope.tenant
@@ -150,21 +150,15 @@ impl State {
                     && exchange::counts(&absent.state, &absent.author, author, &scope.reader)
             });
             if let Some(((.., id), absent)) = absent {
-                let (state, is_of_peer) = (absent.state, is_of_peer(&absent.by));
-                let state =
-                    KnownState { state, is_here: false, is_by_author: true, is_same: true, is_of_peer };
+                let state = KnownState::absent(absent.state, is_of_peer(&absent.by));
                 let at = At::Absent(is_private, id.clone());
                 return Some((state, at, is_private || absent.author == scope.reader));
             }
         }
         let is_traced = self.absent.keys().any(|(_, _, id)| *id == incoming.id);
         let is_purged = self.purged.contains(&(scope.tenant.clone(), incoming.id.clone())) && !is_traced;
-        is_purged.then(|| {
-            let state = ExchangedState { is_purged: true, ..ExchangedState::default() };
-            let state =
-                KnownState { state, is_here: false, is_by_author: true, is_same: true, is_of_peer: true };
-            (state, At::Absent(false, incoming.id.clone()), *author == scope.reader)
-        })
+        let at = || At::Absent(false, incoming.id.clone());
+        is_purged.then(|| (KnownState::purged(), at(), *author == scope.reader))
     }
 
     /// Stores a memory that is not here.

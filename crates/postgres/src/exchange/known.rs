@@ -171,7 +171,7 @@ impl Lookup {
             if incoming.commit().is_some_and(|sha| self.commits.contains(&(owner, sha.to_owned()))) {
                 let at = At::Absent(owner, place.1);
                 return Some(Known {
-                    state: KnownState::UNDER_ANOTHER_ID,
+                    state: KnownState::under_another_id(),
                     at,
                     is_own: *named == scope.reader,
                 });
@@ -180,24 +180,13 @@ impl Lookup {
             let counts =
                 |absent: &&Absent| exchange::counts(&absent.state, &absent.author, named, &scope.reader);
             if let Some(Absent { id, author, by, state }) = absent.filter(counts) {
-                let is_of_peer = by.as_deref() == Some(peer);
-                let state = KnownState {
-                    state: *state,
-                    is_here: false,
-                    is_by_author: true,
-                    is_same: true,
-                    is_of_peer,
-                };
+                let state = KnownState::absent(*state, by.as_deref() == Some(peer));
                 let is_own = is_private || *author == scope.reader;
                 return Some(Known { state, at: At::Absent(owner, id.clone()), is_own });
             }
             if self.purged.contains(&place) {
-                // Peers were not told of a purge before stores exchanged memories.
-                let state = ExchangedState { is_purged: true, ..ExchangedState::default() };
-                let state =
-                    KnownState { state, is_here: false, is_by_author: true, is_same: true, is_of_peer: true };
-                let at = At::Absent(owner, place.1);
-                return Some(Known { state, at, is_own: *named == scope.reader });
+                let (at, is_own) = (At::Absent(owner, place.1), *named == scope.reader);
+                return Some(Known { state: KnownState::purged(), at, is_own });
             }
         }
         None

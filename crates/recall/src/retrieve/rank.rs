@@ -194,7 +194,10 @@ fn diversified(ranked: Vec<Ranked>, repetition: f64) -> Vec<Ranked> {
     }
     let key = |queue: usize, first: &Ranked, taken: usize| Turn {
         score: first.score - repetition * taken as f64,
-        tie: (first.place.time, Reverse(first.place.text_hash), Reverse(first.place.id.clone())),
+        tie: {
+            let (time, text, id) = first.place.tie();
+            Reverse((time, text, id.clone()))
+        },
         queue,
         taken,
     };
@@ -214,7 +217,7 @@ fn diversified(ranked: Vec<Ranked>, repetition: f64) -> Vec<Ranked> {
 struct Turn {
     score: f64,
     /// As in [`Neighbour::tie`].
-    tie: (Millis, Reverse<[u8; 8]>, Reverse<MemoryId>),
+    tie: Reverse<(Reverse<Millis>, [u8; 8], MemoryId)>,
     queue: usize,
     taken: usize,
 }

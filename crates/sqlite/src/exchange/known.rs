@@ -50,7 +50,7 @@ pub(super) fn find(
         if has_commit(connection, owner, incoming)? {
             let at = At::Absent(owner.clone(), incoming.id.as_str().to_owned());
             return Ok(Some(Known {
-                state: KnownState::UNDER_ANOTHER_ID,
+                state: KnownState::under_another_id(),
                 at,
                 is_own: *author == scope.reader,
             }));
@@ -62,12 +62,9 @@ pub(super) fn find(
             return Ok(Some(known));
         }
         if is_purged(connection, owner, &incoming.id)? {
-            // Peers were not told of a purge before stores exchanged memories.
-            let state = ExchangedState { is_purged: true, ..ExchangedState::default() };
-            let state =
-                KnownState { state, is_here: false, is_by_author: true, is_same: true, is_of_peer: true };
             let at = At::Absent(owner.clone(), incoming.id.as_str().to_owned());
-            return Ok(Some(Known { state, at, is_own: *author == scope.reader }));
+            let is_own = *author == scope.reader;
+            return Ok(Some(Known { state: KnownState::purged(), at, is_own }));
         }
     }
     Ok(None)
@@ -143,8 +140,7 @@ fn absent(
     let Some((id, by, author, state)) = found else { return Ok(None) };
     let author = AuthorId::new(author.as_deref().unwrap_or(parts::names(scope.tenant.as_str()).0));
     let is_own = parts::names(owner).1.is_some() || author == scope.reader;
-    let is_of_peer = by.as_deref() == Some(peer);
-    let state = KnownState { state, is_here: false, is_by_author: true, is_same: true, is_of_peer };
+    let state = KnownState::absent(state, by.as_deref() == Some(peer));
     Ok(Some((Known { state, at: At::Absent(owner.to_owned(), id), is_own }, author)))
 }
 

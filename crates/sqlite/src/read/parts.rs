@@ -110,21 +110,25 @@ pub(crate) fn both(scope: &Scope) -> [String; 2] {
 /// Returns the SQL condition that `column` names any part, shared or private, of the tenant `?number`. The parameter may
 /// also name one of these parts.
 pub(crate) fn of_tenant(column: &str, number: usize) -> String {
-    let tenant = format!("substr(?{number}, 1, instr(?{number} || char(31), char(31)) - 1)");
+    let tenant = tenant_of(&format!("?{number}"));
     format!("({column} = {tenant} OR ({column} > {tenant} || char(31) AND {column} < {tenant} || char(32)))")
 }
 
 /// Returns SQL that gives the name of the private part of the author in a column, who is the tenant if the column is empty.
 /// The other column names any part of the same tenant.
 pub(crate) fn private_of_author(part: &str, author: &str) -> String {
-    let tenant = format!("substr({part}, 1, instr({part} || char(31), char(31)) - 1)");
+    let tenant = tenant_of(part);
     format!("{tenant} || char(31) || coalesce({author}, {tenant})")
 }
 
 /// Returns the SQL condition that both columns name parts of the same tenant.
 pub(crate) fn of_one_tenant(one: &str, other: &str) -> String {
-    let tenant = |column: &str| format!("substr({column}, 1, instr({column} || char(31), char(31)) - 1)");
-    format!("{} = {}", tenant(one), tenant(other))
+    format!("{} = {}", tenant_of(one), tenant_of(other))
+}
+
+/// Returns SQL that gives the tenant of the part that is named by `part`.
+fn tenant_of(part: &str) -> String {
+    format!("substr({part}, 1, instr({part} || char(31), char(31)) - 1)")
 }
 
 /// Returns the scope of the part called `owner`.

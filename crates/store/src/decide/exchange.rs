@@ -79,11 +79,16 @@ pub fn admitted(
             (known.is_marked, known.importance, known.marked_at);
     }
     if !is_own && !rights.forgets_others {
-        (state.is_forgotten, state.forgotten_at, state.is_purged) =
-            (known.is_forgotten, known.forgotten_at, known.is_purged);
+        state = as_forgotten(state, known);
     }
     let all = ExchangedState::merged(known, incoming);
     Admitted { state, is_refused: all != ExchangedState::merged(known, &state) }
+}
+
+/// Returns `state`, but forgotten or purged as `known` is.
+fn as_forgotten(state: ExchangedState, known: &ExchangedState) -> ExchangedState {
+    let ExchangedState { is_forgotten, forgotten_at, is_purged, .. } = *known;
+    ExchangedState { is_forgotten, forgotten_at, is_purged, ..state }
 }
 
 /// Checks that changes can be merged by a reader whom the peer knows by `name`, if there is a name.
@@ -131,21 +136,21 @@ pub struct KnownState {
 }
 
 impl KnownState {
-    /// The state of a commit that is here under another id: nothing is merged.
-    pub const UNDER_ANOTHER_ID: KnownState = KnownState {
-        state: ExchangedState {
-            is_marked: false,
-            importance: None,
-            marked_at: Stamp::NEVER,
-            is_forgotten: false,
-            forgotten_at: Stamp::NEVER,
-            is_purged: false,
-        },
-        is_here: true,
-        is_by_author: true,
-        is_same: false,
-        is_of_peer: false,
-    };
+    /// Returns what is known of a memory that is not here: only its state.
+    pub fn absent(state: ExchangedState, is_of_peer: bool) -> KnownState {
+        KnownState { state, is_here: false, is_by_author: true, is_same: true, is_of_peer }
+    }
+
+    /// Returns what is known of a memory that was purged before stores exchanged memories. Peers were not told of it.
+    pub fn purged() -> KnownState {
+        KnownState::absent(ExchangedState { is_purged: true, ..ExchangedState::default() }, true)
+    }
+
+    /// Returns what is known of a commit that is here under another id. Nothing is merged with it.
+    pub fn under_another_id() -> KnownState {
+        let absent = KnownState::absent(ExchangedState::default(), false);
+        KnownState { is_here: true, is_same: false, ..absent }
+    }
 }
 
 /// What a store does with an incoming change.
@@ -203,12 +208,7 @@ pub fn verdict(
         return nothing(MergeOutcome::Conflict);
     }
     let incoming = match is_own && known.is_here && !known.is_by_author {
-        true => &ExchangedState {
-            is_forgotten: known.state.is_forgotten,
-            forgotten_at: known.state.forgotten_at,
-            is_purged: known.state.is_purged,
-            ..*incoming
-        },
+        true => &as_forgotten(*incoming, &known.state),
         false => incoming,
     };
     let Admitted { state: admitted, is_refused } = admitted(&known.state, incoming, is_own, rights);
@@ -238,7 +238,7 @@ pub fn is_exchanged(kind: Kind, provenance: Provenance) -> bool {
 
 /// Returns the id under which the memory `id` of the author that a peer calls `name` travels.
 ///
-/// The same commit of two people is one memory, so commits keep their id. For other memories, the id depends on the name:
+/// The same commit of two people is shown once, so commits keep their id. For other memories, the id depends on the name:
 /// the first messages of two people's sessions `auth` have the same id on the machine of each.
 pub fn exchange_id(name: &AuthorId, kind: Kind, id: &MemoryId) -> MemoryId {
     match kind {
