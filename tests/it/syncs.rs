@@ -727,7 +727,8 @@ fn a_commit_of_another_clone_is_neither_gone_nor_ones_own() {
     assert_eq!((of_ben.hits("granite").len(), of_ana.hits("granite").len()), (0, 1));
 }
 
-/// A database that is replaced by an older copy has lost what came later. Those who have it bring it back.
+/// A database that is replaced by an older copy has lost what came later. Those who have it bring it back, also if others
+/// have sent more since then, so that the numbers of changes are as large as before.
 #[test]
 fn what_a_restored_server_lost_comes_back_from_those_who_have_it() {
     let mut team = Team::new();
@@ -748,11 +749,18 @@ fn what_a_restored_server_lost_comes_back_from_those_who_have_it() {
     std::fs::remove_dir_all(team.home.data()).unwrap();
     copied(&copy, &team.home.data());
     team.start();
-    assert_eq!(of_ana.sync(), (5, 0), "what the server lost is sent again");
     let carl = team.user("carl");
-    assert_eq!(Machine::of(&team, &carl, &[]).sync(), (0, 6));
-    assert_eq!(of_ben.sync(), (0, 0));
-    assert_eq!(of_ben.hits("tunnel").len(), 5);
+    let of_carl = Machine::of(&team, &carl, &[]);
+    for number in 0..20 {
+        of_carl.decide(&format!("Gate {number} is painted red."));
+    }
+    assert_eq!(of_carl.sync(), (20, 1));
+    of_ana.decide("The tower leans.");
+    assert_eq!(of_ana.sync(), (6, 20), "what the server lost is sent again");
+    assert_eq!(of_ben.sync(), (0, 21));
+    assert_eq!(of_carl.sync(), (0, 6));
+    assert_eq!((of_ben.hits("tunnel").len(), of_carl.hits("tunnel").len()), (5, 5));
+    assert_eq!(of_ana.sync(), (0, 0));
 }
 
 fn copied(from: &std::path::Path, to: &std::path::Path) {

@@ -50,6 +50,10 @@ pub struct End {
     pub next: i64,
     /// Whether there are further pages.
     pub more: bool,
+    /// In a page of the server, how many counted pages it had exchanged with the device before. A page counts if the device
+    /// sent it, or if it leads to another number than the one that was asked for. `None` if the server doesn't count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<u64>,
 }
 
 /// A page that is being written.
@@ -189,7 +193,7 @@ mod tests {
 
     use super::*;
 
-    const END: End = End { next: 7, more: true };
+    const END: End = End { next: 7, more: true, before: Some(3) };
 
     fn packed(lines: &[&str]) -> Vec<u8> {
         let mut packer = Packer::default();

@@ -59,6 +59,11 @@ pub struct Progress {
     pub sent: i64,
     /// Everything up to this number of the server's store was received.
     pub received: i64,
+    /// How many counted pages the server has exchanged with this machine ([`End::before`](tiro_sync::page::End)).
+    pages: u64,
+    /// Whether this exchange began with the first change.
+    #[serde(skip)]
+    pub has_begun_anew: bool,
     /// What both numbers depend on.
     pub ground: Ground,
     /// Whether the server lets machines wait for changes.
@@ -124,14 +129,27 @@ impl Connection {
 
 impl Progress {
     /// Begins anew if what the numbers depend on is no longer `ground`, or if something was received that only another
-    /// version than `version` may understand. Returns whether the exchange begins with the first change.
-    pub fn stand_on(&mut self, ground: Ground, version: &str) -> bool {
+    /// version than `version` may understand.
+    pub fn stand_on(&mut self, ground: Ground, version: &str) {
         let puzzled = self.ground.puzzled.clone().filter(|then| then == version);
         let ground = Ground { puzzled, ..ground };
         if self.ground != ground {
-            (self.sent, self.received, self.ground) = (0, 0, ground);
+            (self.sent, self.received, self.pages, self.ground) = (0, 0, 0, ground);
         }
-        (self.sent, self.received) == (0, 0)
+        self.has_begun_anew = (self.sent, self.received) == (0, 0);
+    }
+
+    /// Counts an exchanged page. `before` is how many the server had counted before it, and `counts` whether it counts this
+    /// one. If the server has counted fewer than it told this machine, it was replaced by an older copy, and has lost
+    /// what came later: begins anew, and returns true.
+    pub fn count(&mut self, before: Option<u64>, counts: bool) -> bool {
+        let Some(before) = before else { return false };
+        let is_older = before < self.pages;
+        self.pages = before.saturating_add(u64::from(counts));
+        if is_older {
+            (self.sent, self.received, self.has_begun_anew) = (0, 0, true);
+        }
+        is_older
     }
 }
 
@@ -335,11 +353,12 @@ mod tests {
         let tried = |puzzled: Option<&str>, new: Ground, version: &str| {
             let before = Ground { puzzled: puzzled.map(str::to_owned), ..ground() };
             let mut progress = Progress { sent: 10, received: 20, ground: before, ..Progress::default() };
-            let anew = progress.stand_on(new, version);
+            progress.stand_on(new, version);
+            let anew = progress.has_begun_anew;
             assert_eq!((progress.sent, progress.received), if anew { (0, 0) } else { (10, 20) });
             anew
         };
-        assert!(Progress::default().stand_on(ground(), "1"));
+        assert!(tried(None, Ground::default(), "1"));
         assert!(!tried(None, ground(), "1"));
         assert!(
             !tried(Some("1"), ground(), "1"),
@@ -357,6 +376,19 @@ mod tests {
             change(&mut other);
             assert!(tried(None, other, "1"));
         }
+    }
+
+    #[test]
+    fn an_older_copy_of_a_server_has_counted_fewer_pages() {
+        let mut progress = Progress { sent: 10, received: 20, ..Progress::default() };
+        assert!(!progress.count(None, true), "this server doesn't count");
+        assert!(!progress.count(Some(0), true) && !progress.count(Some(1), true));
+        assert!(!progress.count(Some(5), false), "answers were lost on the way");
+        assert!(!progress.count(Some(5), true));
+        assert_eq!((progress.sent, progress.received, progress.pages), (10, 20, 6));
+        assert!(progress.count(Some(5), true), "the last page is lost");
+        assert_eq!((progress.sent, progress.received, progress.pages), (0, 0, 6));
+        assert!(progress.has_begun_anew && !progress.count(Some(6), false));
     }
 
     #[test]

@@ -45,27 +45,28 @@ pub(super) struct Receiver<'a> {
 }
 
 impl Receiver<'_> {
-    /// Receives everything that changed since the last time. Returns whether the server's store was replaced by an older
-    /// copy, which lacks what was sent since then.
-    pub(super) async fn receive(&self, progress: &mut Progress, got: &mut Got) -> Result<bool> {
+    /// Receives everything that changed since the last time. If the server turns out to be an older copy, begins with the
+    /// first change, and so does the next sending.
+    pub(super) async fn receive(&self, progress: &mut Progress, got: &mut Got) -> Result<()> {
         let connection = self.connection;
         let wanted = Wanted {
             project: &connection.project,
             device: &connection.device,
             private: connection.is_private,
         };
-        let (mut is_first, mut is_older) = (true, false);
+        let mut is_older = false;
         loop {
             let page = self.remote.pull(wanted, progress.received, line::read).await;
             let page = page.map_err(|trouble| trouble.error(self.remote.server()))?;
-            // If the server's store was replaced by an older copy, the first page begins anew. After that, a page that
-            // leads nowhere would be asked for without end.
-            if is_first && page.end.next < progress.received {
+            if progress.count(page.end.before, page.end.next != progress.received) && !is_older {
                 is_older = true;
-            } else if page.end.more && page.end.next <= progress.received {
+                self.place.keep(progress)?;
+                continue;
+            }
+            // A page that leads nowhere would be asked for without end.
+            if page.end.more && page.end.next <= progress.received {
                 return Err(Trouble::Page(Unreadable::Other).error(self.remote.server()));
             }
-            is_first = false;
             if page.lines.iter().any(|line| matches!(line, Err(Misread::Later))) {
                 progress.ground.puzzled = Some(env!("CARGO_PKG_VERSION").to_owned());
             }
@@ -75,7 +76,7 @@ impl Receiver<'_> {
                 self.place.keep(progress)?;
             }
             if !page.end.more {
-                return Ok(is_older);
+                return Ok(());
             }
         }
     }

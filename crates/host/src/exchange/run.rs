@@ -48,7 +48,8 @@ pub struct Synced {
     pub sent: Sent,
     /// What was received.
     pub got: Got,
-    /// Whether it began with the first change, because the connection is new, or what is shared has changed.
+    /// Whether it began with the first change, because the connection is new, what is shared has changed, or the server is an
+    /// older copy of itself.
     pub began_anew: bool,
     /// Whether nothing is sent, because the user may only read the project.
     pub shares_nothing: bool,
@@ -148,11 +149,10 @@ impl Exchange<'_> {
         progress.can_wait = greeting.waits;
         let shared = greeting.projects.iter().find(|project| project.id == connection.project);
         let shared = shared.ok_or_else(|| Trouble::NotShared.error(&server))?;
-        let began_anew = progress.stand_on(self.ground(&greeting, shared), env!("CARGO_PKG_VERSION"));
+        progress.stand_on(self.ground(&greeting, shared), env!("CARGO_PKG_VERSION"));
         let mut synced = Synced {
             project: shared.name.clone(),
             server: server.to_string(),
-            began_anew,
             shares_nothing: !shared.may_write && !connection.is_private,
             ..Synced::default()
         };
@@ -160,11 +160,12 @@ impl Exchange<'_> {
         let sender = Sender { project, remote: &remote, connection, place, kinds: kinds(connection, shared) };
         sender.send(progress, &mut synced.sent).await?;
         let receiver = Receiver { engine: self.engine, project, remote: &remote, connection, place };
-        if receiver.receive(progress, &mut synced.got).await? {
-            progress.sent = 0;
-            synced.began_anew = true;
+        let reached = progress.sent;
+        receiver.receive(progress, &mut synced.got).await?;
+        if progress.sent < reached {
             sender.send(progress, &mut synced.sent).await?;
         }
+        synced.began_anew = progress.has_begun_anew;
         Ok(synced)
     }
 

@@ -80,11 +80,20 @@ struct Packed {
 }
 
 impl Sender<'_> {
-    /// Sends everything that changed since the last time. While the server works on some changes, the next ones are read.
+    /// Sends everything that changed since the last time.
     pub(super) async fn send(&self, progress: &mut Progress, sent: &mut Sent) -> Result<()> {
         if self.kinds.is_empty() {
             return Ok(());
         }
+        if self.send_once(progress, sent).await? {
+            self.send_once(progress, sent).await?;
+        }
+        Ok(())
+    }
+
+    /// Sends everything that changed since the last time, or until the server turns out to be an older copy. Returns whether
+    /// it is one. While the server works on some changes, the next ones are read.
+    async fn send_once(&self, progress: &mut Progress, sent: &mut Sent) -> Result<bool> {
         let mut packed = self.packed(progress.sent).await?;
         loop {
             let Packed { pages, too_long, next, is_last } = packed;
@@ -97,21 +106,27 @@ impl Sender<'_> {
             };
             let push = async {
                 for page in pages {
-                    self.push(page.bytes, page.ids, sent).await?;
+                    let before = self.push(page.bytes, page.ids, sent).await?;
                     progress.sent = page.reaches;
+                    let is_older = progress.count(before, true);
                     self.place.keep(progress)?;
+                    if is_older {
+                        return Ok(true);
+                    }
                 }
-                Ok::<(), Error>(())
+                Ok::<bool, Error>(false)
             };
-            let (pushed, ahead) = tokio::join!(push, ahead);
-            pushed?;
+            let (is_older, ahead) = tokio::join!(push, ahead);
+            if is_older? {
+                return Ok(true);
+            }
             if progress.sent != next {
                 progress.sent = next;
                 self.place.keep(progress)?;
             }
             match ahead? {
                 Some(ahead) => packed = ahead,
-                None => return Ok(()),
+                None => return Ok(false),
             }
         }
     }
@@ -128,7 +143,8 @@ impl Sender<'_> {
         Ok(packed.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic())))
     }
 
-    async fn push(&self, page: Vec<u8>, ids: Vec<MemoryId>, sent: &mut Sent) -> Result<()> {
+    /// Sends a page. Returns how many pages the server had exchanged before.
+    async fn push(&self, page: Vec<u8>, ids: Vec<MemoryId>, sent: &mut Sent) -> Result<Option<u64>> {
         let connection = self.connection;
         let wanted = Wanted {
             project: &connection.project,
@@ -146,7 +162,7 @@ impl Sender<'_> {
                 _ => sent.refuse(became.why),
             }
         }
-        Ok(())
+        Ok(received.before)
     }
 }
 
@@ -155,7 +171,7 @@ fn pack(changes: &Changes, after: i64) -> Packed {
     let (mut pages, mut page, mut last, mut too_long) = (Vec::new(), Packer::default(), after, 0);
     let mut ids = Vec::new();
     let finished = |page: Packer, ids: &mut Vec<MemoryId>, reaches: i64| Page {
-        bytes: page.finish(End { next: reaches, more: false }),
+        bytes: page.finish(End { next: reaches, ..End::default() }),
         ids: std::mem::take(ids),
         reaches,
     };

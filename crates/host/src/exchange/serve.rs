@@ -180,7 +180,24 @@ pub async fn take(
     }
     let unsaid = || Became::refused("the server did not merge it");
     let outcomes = outcomes.into_iter().map(|outcome| outcome.unwrap_or_else(unsaid)).collect();
-    Ok((Received { outcomes }, touched))
+    let before = count(engine, caller, guest, true).await?;
+    Ok((Received { outcomes, before: Some(before) }, touched))
+}
+
+/// Returns how many pages were exchanged with the device of `guest` before the present one, and counts it if it `counts`.
+///
+/// If the database is replaced by an older copy, the count is smaller than the one that the machine remembers. The
+/// numbers of changes don't show it: others may have sent more since then.
+async fn count(engine: &Engine, caller: &WritingCaller, guest: &Guest, counts: bool) -> Result<u64> {
+    let project = caller.begin_project(engine).await?;
+    let (scope, source) = (&project.scope, format!("pages of {}", guest.device));
+    let counted = project.store.import_cursor(scope, &source).await?;
+    let before = counted.and_then(|counted| counted.parse().ok()).unwrap_or(0_u64);
+    if counts {
+        let count = before.saturating_add(1).to_string();
+        project.store.set_import_cursor(scope, &source, &count, engine.now()).await?;
+    }
+    Ok(before)
 }
 
 /// Decides whether a line is taken, and who is to see its memory.
@@ -235,18 +252,31 @@ pub async fn give(
     guest: &Guest,
     after: i64,
 ) -> Result<(Vec<u8>, Touched)> {
+    let (page, end, touched) = packed(engine, caller, guest, after).await?;
+    let before = count(engine, caller, guest, end.next != after).await?;
+    Ok((page.finish(End { before: Some(before), ..end }), touched))
+}
+
+/// Returns a page that isn't finished, its end, and the memories in it.
+async fn packed(
+    engine: &Engine,
+    caller: &WritingCaller,
+    guest: &Guest,
+    after: i64,
+) -> Result<(Packer, End, Touched)> {
     let project = caller.project(engine).await?;
     let wanted = guest.wanted();
     let mut page = Packer::default();
     let mut touched = Touched::default();
     let mut next = after;
+    let end = |next, more| End { next, more, before: None };
     loop {
         let changes = project.store.changes(&project.scope, None, &wanted, next, BATCH).await?;
         let mut last = next;
         for change in &changes.changes {
             let line = short(change);
             if !page.fits(line.len()) {
-                return Ok((page.finish(End { next: last, more: true }), touched));
+                return Ok((page, end(last, true), touched));
             }
             page.add(&line);
             touched.add(&change.id, &change.author);
@@ -254,7 +284,7 @@ pub async fn give(
         }
         next = changes.next;
         if changes.is_last {
-            return Ok((page.finish(End { next, more: false }), touched));
+            return Ok((page, end(next, false), touched));
         }
     }
 }
