@@ -40,12 +40,7 @@ pub async fn all(
 /// Returns a change that a peer sends: a memory of `author` with a state.
 pub fn incoming(mut memory: PreparedMemory, author: &AuthorId, state: ExchangedState) -> Incoming {
     memory.draft.identity = Identity::Known(memory.id.clone());
-    let content = IncomingMemory {
-        ordinal: None,
-        shas: memory.draft.commit.iter().map(|commit| commit.sha.clone()).collect(),
-        superseded_by: Vec::new(),
-        memory,
-    };
+    let content = IncomingMemory { ordinal: None, superseded_by: Vec::new(), memory };
     Incoming { content: Some(Box::new(content.clone())), ..alone(&content.memory, author, state) }
 }
 
@@ -81,7 +76,7 @@ pub fn taken(change: Change) -> Incoming {
 }
 
 fn prepared(id: &MemoryId, content: ExchangedMemory) -> IncomingMemory {
-    let ExchangedMemory { memory, references, supersedes, superseded_by, lead, files, commit, shas, chunks } =
+    let ExchangedMemory { memory, references, supersedes, superseded_by, lead, files, commit, chunks } =
         content;
     let piece = |chunk: ExchangedChunk| PreparedChunk {
         start: chunk.start,
@@ -111,5 +106,5 @@ fn prepared(id: &MemoryId, content: ExchangedMemory) -> IncomingMemory {
     };
     let chunks = chunks.into_iter().map(piece).collect();
     let prepared = PreparedMemory { id: id.clone(), draft, tokens: memory.tokens, chunks };
-    IncomingMemory { memory: prepared, ordinal: memory.ordinal, shas, superseded_by }
+    IncomingMemory { memory: prepared, ordinal: memory.ordinal, superseded_by }
 }

@@ -60,7 +60,7 @@ pub(super) fn ready(
 }
 
 fn memory(redactor: &Redactor, models: Models, arrived: ArrivedMemory) -> IncomingMemory {
-    let ArrivedMemory { draft, ordinal, shas, superseded_by, is_indexed, embedded } = arrived;
+    let ArrivedMemory { draft, ordinal, superseded_by, is_indexed, embedded } = arrived;
     let (draft, is_named) = named(redactor, draft);
     // The id is known, so nothing random is needed.
     let (mut memory, found) = prepare(redactor, draft, &mut || [0; 16]);
@@ -71,7 +71,7 @@ fn memory(redactor: &Redactor, models: Models, arrived: ArrivedMemory) -> Incomi
     if found.is_empty() && is_named {
         take_over(models, &mut memory, embedded);
     }
-    IncomingMemory { memory, ordinal, shas, superseded_by }
+    IncomingMemory { memory, ordinal, superseded_by }
 }
 
 /// Returns the draft with the fields that [`prepare`] takes as they are, and whether all of them stayed the same. A name
@@ -127,7 +127,6 @@ mod tests {
         let mut content = ArrivedMemory {
             draft,
             ordinal: None,
-            shas: Vec::new(),
             superseded_by: Vec::new(),
             is_indexed: true,
             embedded: vec![ExchangedChunk { start: 0, end, embedding }],

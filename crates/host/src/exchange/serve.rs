@@ -332,7 +332,6 @@ mod tests {
         let content = ArrivedMemory {
             draft,
             ordinal: None,
-            shas: Vec::new(),
             superseded_by: Vec::new(),
             is_indexed: true,
             embedded: Vec::new(),

@@ -237,9 +237,6 @@ impl State {
 
     /// Adds what a memory may lack of the content that came.
     fn complete(&mut self, scope: &Scope, key: MemoryKey, content: &IncomingMemory) {
-        if content.memory.draft.kind == Kind::Commit {
-            content.shas.iter().for_each(|sha| self.add_commit_id(key, sha));
-        }
         for older in &content.memory.draft.supersedes {
             if let Some(older) = self.key_of(&scope.tenant, &self.local(scope, older)) {
                 self.link(older, key);

@@ -186,7 +186,6 @@ impl Giving<'_> {
             lead: chunks.iter().map(|chunk| chunk.end).max().filter(|_| stored.indexed.is_some()),
             files: stored.paths.iter().cloned().collect(),
             commit,
-            shas: stored.shas.iter().cloned().collect(),
             chunks,
         }
     }

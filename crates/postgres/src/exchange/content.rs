@@ -52,9 +52,10 @@ pub(super) async fn read(giving: &Giving<'_>, memories: Vec<Memory>) -> Result<V
             ids.iter().filter_map(|id| travelling.get(id).cloned()).collect()
         };
         let chunks = chunks.remove(&seq).unwrap_or_default();
-        let (files, shas) = (files.remove(&seq).unwrap_or_default(), shas.remove(&seq).unwrap_or_default());
-        let parents = parents.remove(&seq).unwrap_or_default();
-        let sha = memory.source_id.clone().or_else(|| shas.first().cloned());
+        let files = files.remove(&seq).unwrap_or_default();
+        let (shas, parents) =
+            (shas.remove(&seq).unwrap_or_default(), parents.remove(&seq).unwrap_or_default());
+        let sha = memory.source_id.clone().or_else(|| shas.into_iter().next());
         let commit = sha.filter(|_| memory.kind == Kind::Commit).map(|sha| CommitRecord {
             sha,
             parents,
@@ -69,7 +70,6 @@ pub(super) async fn read(giving: &Giving<'_>, memories: Vec<Memory>) -> Result<V
             memory,
             files,
             commit,
-            shas,
             chunks,
         }
     });

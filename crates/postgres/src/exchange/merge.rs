@@ -9,7 +9,6 @@ use crate::error::Result;
 use crate::forget::{SelectedRow, merged};
 use crate::superseded;
 use crate::transactions::Transaction;
-use crate::write::evidence::Evidence;
 use crate::write::{Batch, NewMemory, Wanted};
 use tiro_base::memory::{Kind, MemoryId, Millis};
 use tiro_base::scope::{AuthorId, Scope, Visibility};
@@ -244,7 +243,7 @@ impl<'m> Merging<'m> {
         self.peer.name.is_some() && is_own && planned.incoming.kind != Kind::Commit
     }
 
-    /// Adds what memories may lack of the contents that came: further ids of commits, and what the memories replace.
+    /// Adds what memories may lack of the contents that came: what they replace.
     async fn complete(&self, local: &HashMap<MemoryId, MemoryId>, planned: &[Planned<'_>]) -> Result<()> {
         // What somebody else says of a memory that is here changes nothing about it.
         let is_by_author =
@@ -252,11 +251,6 @@ impl<'m> Merging<'m> {
         let here = planned.iter().filter(is_by_author);
         let here = here.filter_map(|each| Some((each.row.as_ref()?, each.incoming.content.as_deref()?)));
         let here: Vec<(&SelectedRow, &IncomingMemory)> = here.collect();
-        let mut evidence = Evidence::default();
-        for (row, content) in here.iter().filter(|(_, content)| content.memory.draft.kind == Kind::Commit) {
-            content.shas.iter().for_each(|sha| evidence.commit(row.owner, row.seq, sha));
-        }
-        evidence.insert(self.tx).await?;
         let local = |id: &MemoryId| local.get(id).unwrap_or(id).as_str().to_owned();
         let ids: Vec<String> = here
             .iter()

@@ -28,17 +28,16 @@ pub(super) fn read(giving: &Giving<'_>, memory: Memory) -> Result<ExchangedMemor
     let superseded_by = ids(&replacements("memory", "newer"))?;
     let files = strings("SELECT path FROM memory_paths WHERE memory = ?1 ORDER BY path")?;
     let mut commit = None;
-    let mut shas = Vec::new();
     if memory.kind == Kind::Commit {
-        shas = strings("SELECT sha FROM commit_ids WHERE memory = ?1 ORDER BY sha")?;
-        let sha = memory.source_id.clone().or_else(|| shas.first().cloned());
+        let shas = strings("SELECT sha FROM commit_ids WHERE memory = ?1 ORDER BY sha")?;
+        let sha = memory.source_id.clone().or_else(|| shas.into_iter().next());
         let parents = strings("SELECT sha FROM commit_parents WHERE memory = ?1 ORDER BY place")?;
         commit = sha.map(|sha| CommitRecord { sha, parents, patch_id: None, files: files.clone() });
     }
     let chunks = chunks(connection, seq)?;
     let last = chunks.iter().map(|chunk| chunk.end).max();
     let lead = last.filter(|_| memory.indexed.is_some());
-    Ok(ExchangedMemory { memory, references, supersedes, superseded_by, lead, files, commit, shas, chunks })
+    Ok(ExchangedMemory { memory, references, supersedes, superseded_by, lead, files, commit, chunks })
 }
 
 /// Returns the query for the memories that stand in the column `to` of replacements, if the memory `?1` stands in the

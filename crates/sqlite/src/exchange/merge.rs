@@ -170,19 +170,9 @@ impl Merging<'_> {
         Ok(Some(row))
     }
 
-    /// Adds what a memory in a row may lack of the content that came: further ids of a commit, and what it replaces.
+    /// Adds what a memory in a row may lack of the content that came: what it replaces.
     fn complete(&self, row: i64, content: &IncomingMemory) -> Result<()> {
         let connection = self.connection;
-        if content.memory.draft.kind == Kind::Commit {
-            for sha in &content.shas {
-                connection
-                    .prepare_cached(
-                        "INSERT OR IGNORE INTO commit_ids (owner, sha, memory) SELECT owner, ?2, seq FROM memories
-                         WHERE seq = ?1",
-                    )?
-                    .execute((row, sha))?;
-            }
-        }
         // If the other memory isn't here yet, the link is added when that memory arrives.
         for older in self.local(&content.memory.draft.supersedes)? {
             if let Some((older, _)) = parts::row_of(connection, self.scope, older.as_str())? {

@@ -91,8 +91,6 @@ pub struct ExchangedMemory {
     pub files: Vec<String>,
     /// If the memory is a commit, its fields except the text.
     pub commit: Option<CommitRecord>,
-    /// If the memory is a commit, all its full ids.
-    pub shas: Vec<String>,
     /// Its chunks, in order; empty if the text index doesn't contain the memory.
     pub chunks: Vec<ExchangedChunk>,
 }
@@ -101,7 +99,7 @@ impl ExchangedMemory {
     /// Returns the approximate size of the content in bytes.
     pub fn bytes(&self) -> usize {
         let text = self.memory.text.len() + self.memory.indexed.as_ref().map_or(0, String::len);
-        let paths = self.files.iter().chain(&self.shas).map(|text| text.len() + size_of::<String>());
+        let paths = self.files.iter().map(|text| text.len() + size_of::<String>());
         let vector =
             |chunk: &ExchangedChunk| chunk.embedding.as_ref().map_or(0, |(_, vector)| 4 * vector.len());
         text + paths.sum::<usize>() + self.chunks.iter().map(vector).sum::<usize>()
@@ -153,8 +151,6 @@ pub struct IncomingMemory {
     pub memory: PreparedMemory,
     /// The ordinal of the message in its session.
     pub ordinal: Option<i64>,
-    /// If the memory is a commit, all its full ids.
-    pub shas: Vec<String>,
     /// The memories that replace it by request. The memories that it replaces are in its draft.
     pub superseded_by: Vec<MemoryId>,
 }

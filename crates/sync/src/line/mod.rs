@@ -47,8 +47,6 @@ pub struct ArrivedMemory {
     pub draft: Draft,
     /// The ordinal of the message in its session.
     pub ordinal: Option<i64>,
-    /// If the memory is a commit, all its full ids.
-    pub shas: Vec<String>,
     /// The memories that replace it by request.
     pub superseded_by: Vec<MemoryId>,
     /// Whether the text index has the memory.
@@ -172,8 +170,6 @@ struct Commit {
     patch_id: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     files: Vec<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    shas: Vec<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -247,7 +243,6 @@ fn content(exchanged: &ExchangedMemory, vectors: Vectors) -> Content {
             parents: commit.parents,
             patch_id: commit.patch_id,
             files: commit.files,
-            shas: exchanged.shas.clone(),
         }),
         unindexed: exchanged.chunks.is_empty(),
         chunks: exchanged.chunks.iter().filter_map(chunk).collect(),
@@ -299,12 +294,8 @@ fn arrived(id: &MemoryId, kind: Kind, author: &AuthorId, memory: Content) -> Res
     draft.references = ids(&memory.references)?;
     draft.supersedes = ids(&memory.supersedes)?;
     draft.identity = Identity::Known(id.clone());
-    let mut shas = Vec::new();
     if let Some(commit) = memory.commit {
         let (sha, parents) = (sha(commit.sha)?, shas_of(commit.parents)?);
-        // Further ids of the commit are known where it was rebased. From elsewhere, they could be those of other commits,
-        // which would then pass for imported.
-        shas.push(sha.clone());
         let (patch_id, files) = (member(commit.patch_id)?, list(commit.files)?);
         draft.commit = Some(CommitRecord { sha, parents, patch_id, files });
     }
@@ -320,7 +311,6 @@ fn arrived(id: &MemoryId, kind: Kind, author: &AuthorId, memory: Content) -> Res
     Ok(ArrivedMemory {
         draft,
         ordinal: memory.ordinal,
-        shas,
         superseded_by,
         is_indexed: !memory.unindexed,
         embedded,
