@@ -334,6 +334,7 @@ macro_rules! promises {
                 what_is_here_counts_before_what_is_remembered: ForgetsStates,
                 what_others_say_of_a_memory_changes_nothing_of_it: LosesMerges,
                 a_purge_counts_for_its_author: LosesMerges,
+                a_commit_comes_after_the_purge_of_anothers: LosesMerges,
                 another_text_under_an_id_is_reported_and_not_stored: HidesConflicts,
                 others_memories_are_changed_only_with_a_right: IgnoresRights,
                 what_a_peer_keeps_private_stays_with_its_author: SharesWhatIsPrivate,

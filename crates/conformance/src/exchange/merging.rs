@@ -1,6 +1,6 @@
 //! Promises about merging what changed in another store.
 
-use super::peer::{LATER, all, alone, everything, forgotten_at, incoming, marked_at};
+use super::peer::{LATER, all, alone, everything, for_peer, forgotten_at, incoming, marked_at};
 use crate::fixture::{Answered, Fixture, commit, embedded, fact, message, name, note};
 use tiro_base::filter::Filter;
 use tiro_base::memory::{Kind, MemoryId};
@@ -254,6 +254,26 @@ pub async fn a_purge_counts_for_its_author(fixture: Fixture) {
     let living = fixture.store.list(&fixture.scope, &Filter::default(), None, 9).await.answered();
     assert_eq!(living.iter().map(|memory| &memory.author).collect::<Vec<_>>(), [&ana()]);
     assert!(fixture.store.check(&fixture.scope).await.answered().is_sound());
+}
+
+/// Somebody purged a commit, and somebody else has the same one: both come in one page.
+pub async fn a_commit_comes_after_the_purge_of_anothers(fixture: Fixture) {
+    let reader = fixture.scope.read_by(AuthorId::new("carl"));
+    let made = commit('a', "one", 10);
+    let by = |author: &'static str| incoming(made.clone(), &AuthorId::new(author), ExchangedState::default());
+    let merge =
+        |changes| fixture.store.merge_changes(&reader, None, "server", MergeRights::ALL, changes, LATER);
+    assert_eq!(merge(vec![by("ben")]).await.answered(), [MergeOutcome::Stored]);
+    let purged = ExchangedState { is_purged: true, ..forgotten_at(LATER) };
+    let page = vec![alone(&made, &AuthorId::new("ben"), purged), by("ana")];
+    assert_eq!(merge(page.clone()).await.answered(), [MergeOutcome::Changed, MergeOutcome::Stored]);
+    assert_eq!(merge(page).await.answered(), [MergeOutcome::Known, MergeOutcome::Known]);
+    // A mark of the purged one reaches the other one, which the peer may lack: the peer gets it.
+    let mark = alone(&made, &AuthorId::new("ben"), marked_at(LATER));
+    assert_eq!(merge(vec![mark]).await.answered(), [MergeOutcome::Changed]);
+    let given = fixture.store.changes(&reader, None, &for_peer("server"), 0, 9).await.answered();
+    let given = given.changes.iter().filter(|change| change.content.is_some());
+    assert_eq!(given.map(|change| &change.author).collect::<Vec<_>>(), [&ana()]);
 }
 
 /// What is remembered of a memory that its author never sent doesn't hide what somebody else sent under its id.

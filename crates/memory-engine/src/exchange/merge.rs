@@ -96,7 +96,7 @@ impl State {
         Ok(outcome)
     }
 
-    /// Gives exchange ids to the reader's own memories.
+    /// Gives exchange ids to the reader's own memories, also to those that are not here.
     fn assign(&mut self, scope: &Scope, name: Option<&AuthorId>) {
         let Some(name) = name else { return };
         let own = self.memories.values_mut().filter(|memory| {
@@ -105,6 +105,12 @@ impl State {
         for memory in own {
             let id = || exchange::exchange_id(name, memory.kind, &memory.id);
             memory.exchanged.id.get_or_insert_with(id);
+        }
+        let own = self.absent.iter_mut().filter(|((owner, ..), absent)| {
+            *owner == scope.tenant && absent.author == scope.reader && absent.kind != Kind::Commit
+        });
+        for ((.., id), absent) in own {
+            absent.travelling.get_or_insert_with(|| exchange::exchange_id(name, absent.kind, id));
         }
     }
 
@@ -302,7 +308,7 @@ impl State {
             if let Some((is_private, id)) = place
                 && let Some(absent) = self.absent.get_mut(&(scope.tenant.clone(), is_private, id))
             {
-                absent.by = by;
+                (absent.by, absent.state.marked_at) = (by, state.marked_at);
             }
             return;
         }

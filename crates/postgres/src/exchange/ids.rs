@@ -19,8 +19,8 @@ const CURSOR: &str = "exchange ids";
 /// Gives exchange ids to up to `limit` memories of the tenant, who is the reader, in the order in which they were stored.
 /// Returns how many memories were looked at.
 ///
-/// A memory that was given out must be found by its exchange id when it comes back. The ids can't be turned back, so
-/// they are stored.
+/// A memory that was given out must be found by its exchange id when it comes back, also if it was purged meanwhile. The
+/// ids can't be turned back, so they are stored.
 pub(super) async fn assign(tx: &Transaction, name: &AuthorId, limit: usize) -> Result<usize> {
     let sql = "SELECT cursor FROM imports WHERE owner = $1 AND source = $2";
     let last = tx.row(sql, &[&tx.seen.shared, &CURSOR]).await?;
@@ -42,6 +42,7 @@ pub(super) async fn assign(tx: &Transaction, name: &AuthorId, limit: usize) -> R
         ids.push(exchange::exchange_id(name, kind, &columns::id(row, 2)?).as_str().to_owned());
     }
     set(tx, &owners, &memories, &ids).await?;
+    name_absent(tx, name).await?;
     if let Some(last) = rows.last() {
         tx.execute(
             "INSERT INTO imports (owner, source, cursor, at) VALUES ($1, $2, $3, 0)
@@ -51,6 +52,30 @@ pub(super) async fn assign(tx: &Transaction, name: &AuthorId, limit: usize) -> R
         .await?;
     }
     Ok(rows.len())
+}
+
+/// Gives exchange ids to the tenant's memories that are not here.
+async fn name_absent(tx: &Transaction, name: &AuthorId) -> Result<()> {
+    let sql = "SELECT owner, id, kind FROM absent WHERE owner = ANY ($2) AND exchange_id IS NULL AND kind <> 'commit'
+                   AND author = (SELECT tenant FROM owners WHERE seq = $1)";
+    let (mut owners, mut ids, mut travelling) = (Vec::new(), Vec::new(), Vec::new());
+    for row in tx.rows(sql, &[&tx.seen.shared, &tx.seen.parts]).await? {
+        let (id, kind) = (columns::id(&row, 1)?, word(&row, 2, Kind::parse)?);
+        owners.push(row.get::<_, i64>(0));
+        ids.push(id.as_str().to_owned());
+        travelling.push(exchange::exchange_id(name, kind, &id).as_str().to_owned());
+    }
+    if owners.is_empty() {
+        return Ok(());
+    }
+    tx.execute(
+        "UPDATE absent a SET exchange_id = u.travelling
+         FROM unnest($1::bigint[], $2::text[], $3::text[]) AS u (owner, id, travelling)
+         WHERE a.owner = u.owner AND a.id = u.id",
+        &[&owners, &ids, &travelling],
+    )
+    .await?;
+    Ok(())
 }
 
 /// Stores the ids under which memories travel.

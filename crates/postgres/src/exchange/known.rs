@@ -32,7 +32,8 @@ pub(super) enum At {
 /// What the parts that a reader sees have of some memories, by part and by the id under which each travels.
 pub(super) struct Lookup {
     here: HashMap<(i64, String), Here>,
-    absent: HashMap<(i64, String), Absent>,
+    /// Several people may have had a commit that travels under an id.
+    absent: HashMap<(i64, String), Vec<Absent>>,
     /// Ids that were purged without a trace of the memory's author and kind.
     purged: HashSet<(i64, String)>,
     /// The commits among the changes that are here.
@@ -79,7 +80,7 @@ impl Lookup {
         for row in tx.rows(&sql, &[parts, &ids]).await? {
             let author = AuthorId::new(row.try_get::<_, String>(3)?);
             let absent = Absent { id: row.try_get(2)?, author, by: row.try_get(4)?, state: state(&row, 5)? };
-            lookup.absent.insert((row.try_get(0)?, row.try_get(1)?), absent);
+            lookup.absent.entry((row.try_get(0)?, row.try_get(1)?)).or_default().push(absent);
         }
         let sql = "SELECT p.owner, p.id FROM purged p WHERE p.owner = ANY ($1) AND p.id = ANY ($2)
                    AND NOT EXISTS (SELECT FROM absent a WHERE a.owner = p.owner AND a.id = p.id)";
@@ -176,10 +177,10 @@ impl Lookup {
                     is_own: *named == scope.reader,
                 });
             }
-            let absent = self.absent.get(&place);
             let counts =
                 |absent: &&Absent| exchange::counts(&absent.state, &absent.author, named, &scope.reader);
-            if let Some(Absent { id, author, by, state }) = absent.filter(counts) {
+            let absent = self.absent.get(&place).and_then(|absent| absent.iter().find(counts));
+            if let Some(Absent { id, author, by, state }) = absent {
                 let state = KnownState::absent(*state, by.as_deref() == Some(peer));
                 let is_own = is_private || *author == scope.reader;
                 return Some(Known { state, at: At::Absent(owner, id.clone()), is_own });

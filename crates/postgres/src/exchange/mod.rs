@@ -79,15 +79,21 @@ impl PostgresStore {
             }
         }
         let peer = merge::Peer { name, id: peer, rights };
-        let merged: error::Result<(Vec<MergeOutcome>, bool)> =
-            write!(self, scope, tx => { merge::merge(&tx, scope, peer, &incoming, now).await });
-        let (outcomes, is_purging) = merged?;
+        let (mut outcomes, mut left) = (Vec::with_capacity(incoming.len()), incoming.as_slice());
+        while !left.is_empty() {
+            let (first, later) = left.split_at(exchange::at_once(left));
+            let merged: error::Result<(Vec<MergeOutcome>, bool)> =
+                write!(self, scope, tx => { merge::merge(&tx, scope, peer, first, now).await });
+            let (merged, is_purging) = merged?;
+            if is_purging {
+                self.drop_shared_answers(scope).await?;
+                self.finish_purges(scope, Millis::MAX).await?;
+            }
+            outcomes.extend(merged);
+            left = later;
+        }
         let stored = outcomes.iter().filter(|outcome| **outcome == MergeOutcome::Stored).count();
         self.database().grew(stored).await;
-        if is_purging {
-            self.drop_shared_answers(scope).await?;
-            self.finish_purges(scope, Millis::MAX).await?;
-        }
         Ok(outcomes)
     }
 }

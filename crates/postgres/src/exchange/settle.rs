@@ -76,12 +76,12 @@ impl Settled {
         let purged: Vec<bool> = self.state.iter().map(|state| state.is_purged).collect();
         if purged.contains(&true) {
             tx.execute(
-                "UPDATE absent a SET changed = u.number, changed_by = u.by
-                 FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::bool[])
-                     AS u (owner, seq, number, by, is_purged)
+                "UPDATE absent a SET changed = u.number, changed_by = u.by, marked_at = u.marked_at
+                 FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::bool[], $6::bigint[])
+                     AS u (owner, seq, number, by, is_purged, marked_at)
                  JOIN memories m ON m.owner = u.owner AND m.seq = u.seq
                  WHERE u.is_purged AND a.owner = m.owner AND a.id = m.id",
-                &[&self.owner, &self.seq, &numbers, &self.by, &purged],
+                &[&self.owner, &self.seq, &numbers, &self.by, &purged, &marked_at],
             )
             .await?;
         }

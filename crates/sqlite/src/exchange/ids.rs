@@ -14,15 +14,16 @@ use tiro_store::decide::exchange;
 /// milliseconds.
 pub(super) const AT_ONCE: usize = 5_000;
 
-/// The name of the cursor that has the last change up to which memories got exchange ids. The numbers of changes are never
-/// given again, unlike those of memories: after a purge, a new memory may get the number of a purged one.
-const CURSOR: &str = "exchange ids by change";
+/// The name of the cursor that has the last change up to which memories got exchange ids, and so did those that are not
+/// here. The numbers of changes are never given again, unlike those of memories: after a purge, a new memory may get the
+/// number of a purged one.
+const CURSOR: &str = "exchange ids by number";
 
 /// Gives exchange ids to up to `limit` memories of the tenant, who is the reader, in the order of their last changes.
 /// Returns how many memories were looked at.
 ///
-/// A memory that was given out must be found by its exchange id when it comes back. The ids can't be turned back, so
-/// they are stored.
+/// A memory that was given out must be found by its exchange id when it comes back, also if it was purged meanwhile. The
+/// ids can't be turned back, so they are stored.
 pub(super) fn assign(connection: &Connection, scope: &Scope, name: &AuthorId, limit: usize) -> Result<usize> {
     let [shared, mine] = parts::both(scope);
     let last: Option<String> = connection
@@ -31,31 +32,52 @@ pub(super) fn assign(connection: &Connection, scope: &Scope, name: &AuthorId, li
         .optional()?;
     let last: i64 = last.and_then(|last| last.parse().ok()).unwrap_or(0);
     let mut statement = connection.prepare_cached(
-        "SELECT e.memory, m.id, m.kind, e.changed, m.author IS NULL AND e.exchange_id IS NULL AND m.kind <> 'commit'
-         FROM exchange e JOIN memories m ON m.seq = e.memory
-         WHERE e.owner IN (?1, ?2) AND e.changed > ?3 ORDER BY e.changed LIMIT ?4",
+        "SELECT e.changed AS changed, m.owner, m.id, m.kind, e.memory,
+             m.author IS NULL AND e.exchange_id IS NULL AND m.kind <> 'commit'
+         FROM exchange e JOIN memories m ON m.seq = e.memory WHERE e.owner IN (?1, ?2) AND e.changed > ?3
+         UNION ALL
+         SELECT changed, owner, id, kind, NULL, author IS NULL AND exchange_id IS NULL AND kind <> 'commit'
+         FROM absent WHERE owner IN (?1, ?2) AND changed > ?3
+         ORDER BY changed LIMIT ?4",
     )?;
     let rows = statement.query_map(params![shared, mine, last, limit as i64], |row| {
-        let known = MemoryId::parse(&row.get::<_, String>(1)?).zip(Kind::parse(&row.get::<_, String>(2)?));
-        Ok((row.get::<_, i64>(0)?, known, row.get::<_, i64>(3)?, row.get::<_, bool>(4)?))
+        let known = MemoryId::parse(&row.get::<_, String>(2)?).zip(Kind::parse(&row.get::<_, String>(3)?));
+        let (number, owner, memory) = (row.get(0)?, row.get(1)?, row.get(4)?);
+        Ok(Unnamed { number, owner, memory, known, is_unnamed: row.get(5)? })
     })?;
-    let rows = rows.collect::<rusqlite::Result<Vec<_>>>()?;
-    for (seq, known, _, is_unnamed) in &rows {
-        if let (Some((id, kind)), true) = (known, *is_unnamed) {
-            connection
+    let rows = rows.collect::<rusqlite::Result<Vec<Unnamed>>>()?;
+    for Unnamed { owner, memory, known, .. } in rows.iter().filter(|row| row.is_unnamed) {
+        let Some((id, kind)) = known else { continue };
+        let travelling = exchange::exchange_id(name, *kind, id);
+        match memory {
+            Some(memory) => connection
                 .prepare_cached("UPDATE exchange SET exchange_id = ?2 WHERE memory = ?1")?
-                .execute((seq, exchange::exchange_id(name, *kind, id).as_str()))?;
-        }
+                .execute((memory, travelling.as_str()))?,
+            None => connection
+                .prepare_cached("UPDATE absent SET exchange_id = ?3 WHERE owner = ?1 AND id = ?2")?
+                .execute((owner, id.as_str(), travelling.as_str()))?,
+        };
     }
-    if let Some((_, _, last, _)) = rows.last() {
+    if let Some(last) = rows.last() {
         connection
             .prepare_cached(
                 "INSERT INTO imports (owner, source, cursor, at) VALUES (?1, ?2, ?3, 0)
                  ON CONFLICT DO UPDATE SET cursor = excluded.cursor",
             )?
-            .execute(params![shared, CURSOR, last.to_string()])?;
+            .execute(params![shared, CURSOR, last.number.to_string()])?;
     }
     Ok(rows.len())
+}
+
+/// A memory that may need an exchange id.
+struct Unnamed {
+    /// The number of its last change.
+    number: i64,
+    owner: String,
+    /// Its row; `None` if it is not here.
+    memory: Option<i64>,
+    known: Option<(MemoryId, Kind)>,
+    is_unnamed: bool,
 }
 
 /// Returns the row of the memory that travels under the id `id`, in a part.

@@ -1,6 +1,6 @@
 //! What a store knows of the memory of an incoming change.
 
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::Connection;
 
 use super::giving::state;
 use super::ids;
@@ -55,10 +55,7 @@ pub(super) fn find(
                 is_own: *author == scope.reader,
             }));
         }
-        let absent = absent(connection, scope, owner, &incoming.id, peer)?;
-        let counts =
-            |known: &Known, by: &AuthorId| exchange::counts(&known.state.state, by, author, &scope.reader);
-        if let Some((known, _)) = absent.filter(|(known, by)| counts(known, by)) {
+        if let Some(known) = absent(connection, scope, owner, (incoming, author), peer)? {
             return Ok(Some(known));
         }
         if is_purged(connection, owner, &incoming.id)? {
@@ -115,33 +112,32 @@ fn here(
     Ok(Known { state, at: At::Here(seq), is_own })
 }
 
-/// Returns what is known of a memory that is not here, and its author.
+/// Returns what is known of a memory that is not here, if it counts for a change of `named`. Several people may have had a
+/// commit that travels under the id.
 fn absent(
     connection: &Connection,
     scope: &Scope,
     owner: &str,
-    id: &MemoryId,
+    (incoming, named): (&Incoming, &AuthorId),
     peer: &str,
-) -> Result<Option<(Known, AuthorId)>> {
-    let mut found = None;
-    for which in ["exchange_id = ?2", "id = ?2 AND exchange_id IS NULL"] {
-        if found.is_none() {
-            let sql = format!("SELECT * FROM absent WHERE owner = ?1 AND {which}");
-            found = connection
-                .prepare_cached(&sql)?
-                .query_row((owner, id.as_str()), |row| {
-                    let (by, author): (Option<String>, Option<String>) =
-                        (row.get("changed_by")?, row.get("author")?);
-                    Ok((row.get::<_, String>("id")?, by, author, state(row)?))
-                })
-                .optional()?;
+) -> Result<Option<Known>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT * FROM absent WHERE owner = ?1 AND exchange_id = ?2
+         UNION ALL SELECT * FROM absent WHERE owner = ?1 AND id = ?2 AND exchange_id IS NULL",
+    )?;
+    let mut rows = statement.query((owner, incoming.id.as_str()))?;
+    while let Some(row) = rows.next()? {
+        let author: Option<String> = row.get("author")?;
+        let author = AuthorId::new(author.as_deref().unwrap_or(parts::names(scope.tenant.as_str()).0));
+        let state = state(row)?;
+        if exchange::counts(&state, &author, named, &scope.reader) {
+            let by: Option<String> = row.get("changed_by")?;
+            let is_own = parts::names(owner).1.is_some() || author == scope.reader;
+            let state = KnownState::absent(state, by.as_deref() == Some(peer));
+            return Ok(Some(Known { state, at: At::Absent(owner.to_owned(), row.get("id")?), is_own }));
         }
     }
-    let Some((id, by, author, state)) = found else { return Ok(None) };
-    let author = AuthorId::new(author.as_deref().unwrap_or(parts::names(scope.tenant.as_str()).0));
-    let is_own = parts::names(owner).1.is_some() || author == scope.reader;
-    let state = KnownState::absent(state, by.as_deref() == Some(peer));
-    Ok(Some((Known { state, at: At::Absent(owner.to_owned(), id), is_own }, author)))
+    Ok(None)
 }
 
 /// Returns whether a part has the commit whose content came.

@@ -267,10 +267,10 @@ impl Merging<'_> {
             if state.is_purged {
                 self.connection
                     .prepare_cached(
-                        "UPDATE absent SET changed = ?2, changed_by = ?3
+                        "UPDATE absent SET changed = ?2, changed_by = ?3, marked_at = ?4
                          WHERE (owner, id) IN (SELECT owner, id FROM memories WHERE seq = ?1)",
                     )?
-                    .execute(params![row, number, by])?;
+                    .execute(params![row, number, by, state.marked_at.number()])?;
                 continue;
             }
             self.connection

@@ -74,7 +74,7 @@ impl SqliteStore {
         name: Option<&AuthorId>,
         peer: &str,
         rights: MergeRights,
-        incoming: Vec<Incoming>,
+        mut incoming: Vec<Incoming>,
         now: Millis,
     ) -> error::Result<Vec<MergeOutcome>> {
         exchange::check(scope, name, &incoming)?;
@@ -87,15 +87,21 @@ impl SqliteStore {
             };
             while assign(scope).await? == ids::AT_ONCE {}
         }
-        let (name, peer) = (name.cloned(), peer.to_owned());
-        let (outcomes, is_purging) = self
-            .write(scope, move |connection, scope| {
-                let peer = merge::Peer { name: name.as_ref(), id: &peer, rights };
-                merge::merge(connection, scope, peer, &incoming, now)
-            })
-            .await?;
-        if is_purging {
-            self.finish_purges(scope, Millis::MAX).await?;
+        let mut outcomes = Vec::with_capacity(incoming.len());
+        while !incoming.is_empty() {
+            let later = incoming.split_off(exchange::at_once(&incoming));
+            let (name, peer) = (name.cloned(), peer.to_owned());
+            let (merged, is_purging) = self
+                .write(scope, move |connection, scope| {
+                    let peer = merge::Peer { name: name.as_ref(), id: &peer, rights };
+                    merge::merge(connection, scope, peer, &incoming, now)
+                })
+                .await?;
+            if is_purging {
+                self.finish_purges(scope, Millis::MAX).await?;
+            }
+            outcomes.extend(merged);
+            incoming = later;
         }
         Ok(outcomes)
     }

@@ -8,6 +8,7 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::collections::HashSet;
 
 pub use crate::exchange::stamp::Stamp;
 use crate::{ExchangedState, Incoming, MergeOutcome, MergeRights};
@@ -113,6 +114,21 @@ pub fn check(scope: &Scope, name: Option<&AuthorId>, incoming: &[Incoming]) -> R
     }
 }
 
+/// Returns how many of the first changes can be merged in one transaction. A memory that one of them purges has to be gone
+/// before another person's memory with its id comes.
+pub fn at_once(incoming: &[Incoming]) -> usize {
+    let mut purged = HashSet::new();
+    for (place, Incoming { id, state, .. }) in incoming.iter().enumerate() {
+        if purged.contains(id) {
+            return place;
+        }
+        if state.is_purged {
+            purged.insert(id);
+        }
+    }
+    incoming.len()
+}
+
 /// Returns whether a memory that is not known here is the reader's own. Returns `None` if it must not be stored: something
 /// private of others never is, and neither is anything of others for a reader who sees only what is private.
 pub fn is_own(scope: &Scope, author: &AuthorId, visibility: Visibility) -> Option<bool> {
@@ -181,8 +197,8 @@ pub fn counts(remembered: &ExchangedState, by: &AuthorId, author: &AuthorId, rea
 /// Decides what a store does with an incoming change. `known` is what the store knows of the memory, and `is_own`
 /// whether the memory belongs to the one for whom the peer speaks.
 ///
-/// Nobody else forgets what is one's own. Two people who both imported a commit have the same id for it, and each
-/// keeps it until that person, or an administrator in that person's name, forgets it.
+/// A memory is only forgotten in its author's name. Two people who both imported a commit have the same id for it, and
+/// each keeps it until that person, or an administrator in that person's name, forgets it.
 pub fn verdict(
     known: Option<KnownState>,
     incoming: &ExchangedState,
@@ -207,7 +223,9 @@ pub fn verdict(
     if has_content && known.is_here && !known.is_same {
         return nothing(MergeOutcome::Conflict);
     }
-    let incoming = match is_own && known.is_here && !known.is_by_author {
+    let incoming = match may_store && known.is_here && !known.is_by_author {
+        // Somebody else purged a commit, with its mark. This one stays.
+        true if incoming.is_purged => &known.state,
         true => &as_forgotten(*incoming, &known.state),
         false => incoming,
     };
@@ -216,7 +234,8 @@ pub fn verdict(
     let is_new = has_content && !known.is_here;
     let is_stored = is_new && may_store && !state.is_purged;
     let is_changed = state != known.state;
-    let is_of_peer = state == *incoming;
+    // The peer may have another person's memory under this id, and lack this one.
+    let is_of_peer = known.is_by_author && state == *incoming;
     let outcome = match () {
         () if is_refused || (is_new && !may_store) => MergeOutcome::Refused,
         () if is_stored => MergeOutcome::Stored,
@@ -426,6 +445,7 @@ mod tests {
         };
         let in_anothers_name = KnownState { is_by_author: false, ..known(living, true) };
         let marked = ExchangedState { is_marked: true, marked_at: at, ..living };
+        let purged_with_mark = ExchangedState { is_purged: true, ..marked };
         let other = KnownState { is_same: false, ..known(living, true) };
         let lost = KnownState { is_of_peer: true, ..known(forgotten, true) };
         for (known, incoming, has_content, is_own, outcome, state, is_stored, is_of_peer) in [
@@ -433,9 +453,10 @@ mod tests {
             (None, forgotten, false, true, Remembered, Some(forgotten), false, true),
             (None, living, true, false, Refused, None, false, false),
             (None, purged, false, false, Refused, None, false, false),
-            (Some(in_anothers_name), purged, false, true, Known, None, false, true),
-            (Some(in_anothers_name), forgotten, true, true, Known, None, false, true),
-            (Some(in_anothers_name), marked, false, true, Changed, Some(marked), false, true),
+            (Some(in_anothers_name), purged, false, true, Known, None, false, false),
+            (Some(in_anothers_name), forgotten, true, true, Known, None, false, false),
+            (Some(in_anothers_name), marked, false, true, Changed, Some(marked), false, false),
+            (Some(in_anothers_name), purged_with_mark, false, true, Known, None, false, false),
             (Some(in_anothers_name), forgotten, false, false, Refused, None, false, false),
             (Some(known(living, true)), living, true, true, Known, None, false, true),
             (Some(known(living, true)), forgotten, false, true, Changed, Some(forgotten), false, true),

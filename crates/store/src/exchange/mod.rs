@@ -53,7 +53,8 @@ pub trait ReadChanges: Send + Sync {
 /// Merges what changed in the store of a peer.
 #[async_trait]
 pub trait MergeChanges: Send + Sync {
-    /// Merges changes of the peer `peer` in one transaction, in order, and returns what became of each.
+    /// Merges changes of the peer `peer` in order, and returns what became of each. All of them are merged in one transaction,
+    /// unless a change follows the purge of the same memory.
     ///
     /// - A memory that is not known is stored with its author and its state. If only the state of a memory of the reader
     ///   came, the state is remembered, and is merged with the content when that arrives. Until then, storing a memory
