@@ -335,6 +335,7 @@ pub fn stores_become_equal(cases: u32, stores: &dyn Fn() -> Stores) {
         runtime.block_on(become_equal(stores, steps));
     }
     // More histories than every run has time for.
+    #[expect(clippy::disallowed_methods, reason = "it is set for tests alone")]
     let times = std::env::var("TIRO_TEST_TIMES").map_or(1, |times| times.parse().expect("it is a number"));
     if let Err(message) = histories(Config::with_cases(cases * times), stores) {
         panic!("{message}");
