@@ -54,7 +54,7 @@ pub struct Waited {
 pub struct Received {
     /// What became of each line, in order.
     pub outcomes: Vec<Became>,
-    /// How many pages the server had exchanged with the device before, as in [`End`](crate::page::End).
+    /// How many pages the server had counted for the device before, as in [`End`](crate::page::End).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<u64>,
 }

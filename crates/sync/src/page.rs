@@ -50,8 +50,9 @@ pub struct End {
     pub next: i64,
     /// Whether there are further pages.
     pub more: bool,
-    /// In a page of the server, how many counted pages it had exchanged with the device before. A page counts if the device
-    /// sent it, or if it leads to another number than the one that was asked for. `None` if the server doesn't count.
+    /// In a page of the server, how many pages it had counted for the device before. A page counts if the device sent it, or if
+    /// it leads to another number than the one that was asked for, unless the device has counted more than the server.
+    /// `None` if the server doesn't count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<u64>,
 }

@@ -53,6 +53,10 @@ pub struct Wanted<'a> {
     pub device: &'a str,
     /// Whether private memories of the same user are exchanged, too.
     pub private: bool,
+    /// How many pages the device has counted. If the server has counted fewer, it lost some, and doesn't count this one.
+    pub pages: u64,
+    /// Whether what the device sent itself is sent back, because one of both may have lost it.
+    pub whole: bool,
 }
 
 impl Remote {
@@ -115,8 +119,9 @@ impl Remote {
 
     /// Sends a page. Returns what became of each of its `lines`.
     pub async fn push(&self, wanted: Wanted<'_>, page: Vec<u8>, lines: usize) -> Result<Received, Trouble> {
-        let request =
-            self.http.post(self.address(wanted, "push")).header(CONTENT_TYPE, MEDIA_TYPE).body(page);
+        let mut address = self.address(wanted, "push");
+        address.query_pairs_mut().append_pair("pages", &wanted.pages.to_string());
+        let request = self.http.post(address).header(CONTENT_TYPE, MEDIA_TYPE).body(page);
         let received: Received = json(self.send(request).await?).await?;
         // Otherwise nobody knows which change an outcome belongs to.
         match received.outcomes.len() == lines {
@@ -133,7 +138,11 @@ impl Remote {
         read: impl FnMut(&[u8]) -> T,
     ) -> Result<Page<T>, Trouble> {
         let mut address = self.address(wanted, "pull");
-        address.query_pairs_mut().append_pair("after", &after.to_string());
+        let (after, pages) = (after.to_string(), wanted.pages.to_string());
+        address.query_pairs_mut().append_pair("after", &after).append_pair("pages", &pages);
+        if wanted.whole {
+            address.query_pairs_mut().append_pair("whole", "true");
+        }
         let answer = self.send(self.http.get(address)).await?;
         let kind = answer.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
         if kind != Some(MEDIA_TYPE) {

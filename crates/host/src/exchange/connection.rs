@@ -21,6 +21,7 @@ use tiro_base::memory::Millis;
 use tiro_base::private;
 use tiro_base::scope::ProjectId;
 use tiro_llm::Key;
+use tiro_sync::remote::Wanted;
 
 /// The folder in the data directory.
 const FOLDER: &str = "connections";
@@ -59,8 +60,11 @@ pub struct Progress {
     pub sent: i64,
     /// Everything up to this number of the server's store was received.
     pub received: i64,
-    /// How many counted pages the server has exchanged with this machine ([`End::before`](tiro_sync::page::End)).
+    /// How many pages were counted ([`End::before`](tiro_sync::page::End)).
     pages: u64,
+    /// Whether the exchange that began with the first change isn't complete yet. Until then, each side gives also what came
+    /// from the other one, which may have lost it.
+    is_whole: bool,
     /// Whether this exchange began with the first change.
     #[serde(skip)]
     pub has_begun_anew: bool,
@@ -135,6 +139,7 @@ impl Progress {
         let ground = Ground { puzzled, ..ground };
         if self.ground != ground {
             (self.sent, self.received, self.pages, self.ground) = (0, 0, 0, ground);
+            self.is_whole = true;
         }
         self.has_begun_anew = (self.sent, self.received) == (0, 0);
     }
@@ -145,11 +150,32 @@ impl Progress {
     pub fn count(&mut self, before: Option<u64>, counts: bool) -> bool {
         let Some(before) = before else { return false };
         let is_older = before < self.pages;
-        self.pages = before.saturating_add(u64::from(counts));
+        self.pages = before.saturating_add(u64::from(counts && !is_older));
         if is_older {
-            (self.sent, self.received, self.has_begun_anew) = (0, 0, true);
+            (self.sent, self.received, self.has_begun_anew, self.is_whole) = (0, 0, true, true);
         }
         is_older
+    }
+
+    /// Returns what is asked of the server over `connection`.
+    pub fn wanted<'a>(&self, connection: &'a Connection) -> Wanted<'a> {
+        Wanted {
+            project: &connection.project,
+            device: &connection.device,
+            private: connection.is_private,
+            pages: self.pages,
+            whole: self.is_whole,
+        }
+    }
+
+    /// Returns the peer whose changes aren't sent back to it, if there is one.
+    pub fn peer(&self) -> Option<String> {
+        (!self.is_whole).then(|| self.device.clone())
+    }
+
+    /// Notes at the time `now` that an exchange is complete.
+    pub fn complete(&mut self, now: Millis) {
+        (self.complete_at, self.failing, self.is_whole) = (Some(now), None, false);
     }
 }
 
@@ -387,8 +413,11 @@ mod tests {
         assert!(!progress.count(Some(5), true));
         assert_eq!((progress.sent, progress.received, progress.pages), (10, 20, 6));
         assert!(progress.count(Some(5), true), "the last page is lost");
-        assert_eq!((progress.sent, progress.received, progress.pages), (0, 0, 6));
-        assert!(progress.has_begun_anew && !progress.count(Some(6), false));
+        assert_eq!((progress.sent, progress.received, progress.pages), (0, 0, 5));
+        assert!(progress.has_begun_anew && !progress.count(Some(5), false));
+        assert_eq!(progress.peer(), None, "what came from the server is sent, too");
+        progress.complete(9);
+        assert!(progress.peer().is_some());
     }
 
     #[test]

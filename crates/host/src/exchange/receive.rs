@@ -5,13 +5,13 @@ use super::connection::{Connection, Place, Progress};
 use crate::engine::Engine;
 use crate::project::WritableProject;
 use tiro_base::error::Result;
-use tiro_base::memory::MemoryId;
+use tiro_base::memory::{Kind, MemoryId};
 use tiro_base::scope::AuthorId;
 use tiro_store::{MergeOutcome, MergeRights};
 use tiro_sync::Trouble;
 use tiro_sync::line::{self, Misread};
 use tiro_sync::page::Unreadable;
-use tiro_sync::remote::{Remote, Wanted};
+use tiro_sync::remote::Remote;
 
 /// What was received.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,7 +26,8 @@ pub struct Got {
     pub conflicts: Vec<MemoryId>,
     /// How many changes were left out because this version doesn't understand them.
     pub later: usize,
-    /// How many changes were left out because they are malformed, or their time is in the future.
+    /// How many changes were left out because they are malformed, their time is in the future, or they are of memories of the
+    /// user that this machine never sends.
     pub malformed: usize,
 }
 
@@ -42,30 +43,30 @@ pub(super) struct Receiver<'a> {
     pub connection: &'a Connection,
     /// Its files.
     pub place: &'a Place,
+    /// The kinds of memories that are shared in the project.
+    pub shared: Vec<Kind>,
 }
 
 impl Receiver<'_> {
     /// Receives everything that changed since the last time. If the server turns out to be an older copy, begins with the
     /// first change, and so does the next sending.
     pub(super) async fn receive(&self, progress: &mut Progress, got: &mut Got) -> Result<()> {
-        let connection = self.connection;
-        let wanted = Wanted {
-            project: &connection.project,
-            device: &connection.device,
-            private: connection.is_private,
-        };
         let mut is_older = false;
         loop {
+            let wanted = progress.wanted(self.connection);
             let page = self.remote.pull(wanted, progress.received, line::read).await;
             let page = page.map_err(|trouble| trouble.error(self.remote.server()))?;
-            if progress.count(page.end.before, page.end.next != progress.received) && !is_older {
-                is_older = true;
+            let malformed = || Err(Trouble::Page(Unreadable::Other).error(self.remote.server()));
+            if progress.count(page.end.before, page.end.next != progress.received) {
                 self.place.keep(progress)?;
+                if std::mem::replace(&mut is_older, true) {
+                    return malformed();
+                }
                 continue;
             }
             // A page that leads nowhere would be asked for without end.
-            if page.end.more && page.end.next <= progress.received {
-                return Err(Trouble::Page(Unreadable::Other).error(self.remote.server()));
+            if page.end.more && (page.end.next <= progress.received || page.lines.is_empty()) {
+                return malformed();
             }
             if page.lines.iter().any(|line| matches!(line, Err(Misread::Later))) {
                 progress.ground.puzzled = Some(env!("CARGO_PKG_VERSION").to_owned());
@@ -81,6 +82,12 @@ impl Receiver<'_> {
         }
     }
 
+    /// Returns whether a line is of something that this machine never sends.
+    fn is_private(&self, arrived: &line::Arrived) -> bool {
+        let is_own = arrived.author.as_str() == self.connection.user;
+        is_own && !self.connection.is_private && !self.shared.contains(&arrived.kind)
+    }
+
     async fn merge(&self, lines: Vec<Result<line::Arrived, Misread>>, got: &mut Got) -> Result<()> {
         let (engine, now) = (self.engine, self.engine.now());
         let (models, redactor) = (Models::of(engine), self.project.redactor.clone());
@@ -88,7 +95,7 @@ impl Receiver<'_> {
         let mut taken = Vec::with_capacity(lines.len());
         for line in lines {
             match line {
-                Ok(arrived) if arrived.state.is_ahead(now) => got.malformed += 1,
+                Ok(arrived) if arrived.state.is_ahead(now) || self.is_private(&arrived) => got.malformed += 1,
                 Ok(arrived) => taken.push(arrived),
                 Err(Misread::Later) => got.later += 1,
                 Err(Misread::Malformed | Misread::TooLong) => got.malformed += 1,

@@ -85,8 +85,7 @@ pub async fn run(engine: &Engine, caller: &WritingCaller, patience: Duration) ->
     let now = engine.now();
     match &result {
         Ok(synced) => {
-            progress.complete_at = Some(now);
-            progress.failing = None;
+            progress.complete(now);
             progress.refused += synced.sent.refusals() as u64;
         }
         Err(error) => progress.failing = Some(failing(progress.failing.take(), error, now)),
@@ -159,7 +158,8 @@ impl Exchange<'_> {
         let (project, place) = (self.project, self.place);
         let sender = Sender { project, remote: &remote, connection, place, kinds: kinds(connection, shared) };
         sender.send(progress, &mut synced.sent).await?;
-        let receiver = Receiver { engine: self.engine, project, remote: &remote, connection, place };
+        let shared = shared.kinds.iter().filter_map(|kind| Kind::parse(kind)).collect();
+        let receiver = Receiver { engine: self.engine, project, remote: &remote, connection, place, shared };
         let reached = progress.sent;
         receiver.receive(progress, &mut synced.got).await?;
         if progress.sent < reached {

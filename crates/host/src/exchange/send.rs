@@ -10,7 +10,7 @@ use tiro_base::scope::AuthorId;
 use tiro_store::{Change, Changes, WantedChanges};
 use tiro_sync::line::{self, Vectors};
 use tiro_sync::page::{End, LARGEST_SENT, Packer};
-use tiro_sync::remote::{Remote, Wanted};
+use tiro_sync::remote::Remote;
 
 /// How many changes are read from the store at once. Arbitrary.
 const BATCH: usize = 200;
@@ -94,19 +94,20 @@ impl Sender<'_> {
     /// Sends everything that changed since the last time, or until the server turns out to be an older copy. Returns whether
     /// it is one. While the server works on some changes, the next ones are read.
     async fn send_once(&self, progress: &mut Progress, sent: &mut Sent) -> Result<bool> {
-        let mut packed = self.packed(progress.sent).await?;
+        let peer = progress.peer();
+        let mut packed = self.packed(peer.clone(), progress.sent).await?;
         loop {
             let Packed { pages, too_long, next, is_last } = packed;
             sent.too_long += too_long;
             let ahead = async {
                 match is_last {
                     true => Ok(None),
-                    false => self.packed(next).await.map(Some),
+                    false => self.packed(peer.clone(), next).await.map(Some),
                 }
             };
             let push = async {
                 for page in pages {
-                    let before = self.push(page.bytes, page.ids, sent).await?;
+                    let before = self.push(progress, page.bytes, page.ids, sent).await?;
                     progress.sent = page.reaches;
                     let is_older = progress.count(before, true);
                     self.place.keep(progress)?;
@@ -131,10 +132,9 @@ impl Sender<'_> {
         }
     }
 
-    /// Reads the changes after the number `after` and packs them into pages.
-    async fn packed(&self, after: i64) -> Result<Packed> {
+    /// Reads the changes after the number `after`, except those of `peer`, and packs them into pages.
+    async fn packed(&self, peer: Option<String>, after: i64) -> Result<Packed> {
         let name = AuthorId::new(&self.connection.user);
-        let peer = Some(self.connection.device.clone());
         let wanted = WantedChanges { kinds: self.kinds.clone(), peer, with_private: true };
         let (store, scope) = (self.project.store.as_ref(), &self.project.scope);
         let changes = store.changes(scope, Some(&name), &wanted, after, BATCH).await?;
@@ -144,14 +144,14 @@ impl Sender<'_> {
     }
 
     /// Sends a page. Returns how many pages the server had exchanged before.
-    async fn push(&self, page: Vec<u8>, ids: Vec<MemoryId>, sent: &mut Sent) -> Result<Option<u64>> {
-        let connection = self.connection;
-        let wanted = Wanted {
-            project: &connection.project,
-            device: &connection.device,
-            private: connection.is_private,
-        };
-        let received = self.remote.push(wanted, page, ids.len()).await;
+    async fn push(
+        &self,
+        progress: &Progress,
+        page: Vec<u8>,
+        ids: Vec<MemoryId>,
+        sent: &mut Sent,
+    ) -> Result<Option<u64>> {
+        let received = self.remote.push(progress.wanted(self.connection), page, ids.len()).await;
         let received = received.map_err(|trouble| -> Error { trouble.error(self.remote.server()) })?;
         for (became, id) in received.outcomes.into_iter().zip(ids) {
             match became.outcome.as_str() {

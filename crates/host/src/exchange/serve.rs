@@ -44,6 +44,10 @@ pub struct Guest {
     pub device: String,
     /// Whether the author's private memories are exchanged, too.
     pub with_private: bool,
+    /// How many pages the device has counted.
+    pub pages: u64,
+    /// Whether the device gets also what it sent itself.
+    pub is_whole: bool,
 }
 
 impl Guest {
@@ -55,7 +59,8 @@ impl Guest {
     /// Returns the changes that are given to the guest.
     fn wanted(&self) -> WantedChanges {
         let kinds = if self.with_private { Kind::ALL.to_vec() } else { self.kinds.clone() };
-        WantedChanges { kinds, peer: Some(self.peer()), with_private: self.with_private }
+        let peer = (!self.is_whole).then(|| self.peer());
+        WantedChanges { kinds, peer, with_private: self.with_private }
     }
 
     /// Returns whether what the author saves with this key is taken.
@@ -184,16 +189,17 @@ pub async fn take(
     Ok((Received { outcomes, before: Some(before) }, touched))
 }
 
-/// Returns how many pages were exchanged with the device of `guest` before the present one, and counts it if it `counts`.
+/// Returns how many pages were counted for the device of `guest` before the present one, and counts it if it `counts`.
 ///
-/// If the database is replaced by an older copy, the count is smaller than the one that the machine remembers. The
-/// numbers of changes don't show it: others may have sent more since then.
+/// If the database is replaced by an older copy, the count is smaller than that of the machine. The numbers of changes don't
+/// show it: others may have sent more since then. Nothing is counted until the machine has learned it, because
+/// answers can be lost.
 async fn count(engine: &Engine, caller: &WritingCaller, guest: &Guest, counts: bool) -> Result<u64> {
     let project = caller.begin_project(engine).await?;
     let (scope, source) = (&project.scope, format!("pages of {}", guest.device));
     let counted = project.store.import_cursor(scope, &source).await?;
     let before = counted.and_then(|counted| counted.parse().ok()).unwrap_or(0_u64);
-    if counts {
+    if counts && before >= guest.pages {
         let count = before.saturating_add(1).to_string();
         project.store.set_import_cursor(scope, &source, &count, engine.now()).await?;
     }
@@ -324,6 +330,8 @@ mod tests {
             kinds: vec![Kind::Decision, Kind::Commit],
             device: "0123456789abcdef".into(),
             with_private: false,
+            pages: 0,
+            is_whole: false,
         }
     }
 

@@ -10,7 +10,7 @@ use crate::engine::{Duty, Engine, Working};
 use crate::exchange::connection::{Connection, Place};
 use crate::exchange::run::place;
 use tiro_base::error::Result;
-use tiro_sync::remote::{Remote, Wanted};
+use tiro_sync::remote::Remote;
 use tiro_sync::server::Server;
 
 /// The pause before a wait, so that an exchange that leads to another one leads to no flood of them.
@@ -91,7 +91,6 @@ fn begin<'e>(engine: &'e Engine, caller: &WritingCaller) -> Option<(Place, Conne
 async fn ask(place: &Place, connection: &Connection, after: i64) -> Result<bool> {
     let server = Server::read(&connection.server)?;
     let remote = Remote::waiting(&server, &place.key()?)?;
-    let wanted =
-        Wanted { project: &connection.project, device: &connection.device, private: connection.is_private };
+    let wanted = place.progress(&connection).wanted(&connection);
     remote.wait(wanted, after).await.map_err(|trouble| trouble.error(&server))
 }

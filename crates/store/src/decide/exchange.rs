@@ -8,7 +8,7 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 pub use crate::exchange::stamp::Stamp;
 use crate::{ExchangedState, Incoming, MergeOutcome, MergeRights};
@@ -80,7 +80,7 @@ pub fn admitted(
             (known.is_marked, known.importance, known.marked_at);
     }
     if !is_own && !rights.forgets_others {
-        state = as_forgotten(state, known);
+        state = if incoming.is_purged { *known } else { as_forgotten(state, known) };
     }
     let all = ExchangedState::merged(known, incoming);
     Admitted { state, is_refused: all != ExchangedState::merged(known, &state) }
@@ -117,13 +117,13 @@ pub fn check(scope: &Scope, name: Option<&AuthorId>, incoming: &[Incoming]) -> R
 /// Returns how many of the first changes can be merged in one transaction. A memory that one of them purges has to be gone
 /// before another person's memory with its id comes.
 pub fn at_once(incoming: &[Incoming]) -> usize {
-    let mut purged = HashSet::new();
-    for (place, Incoming { id, state, .. }) in incoming.iter().enumerate() {
-        if purged.contains(id) {
+    let mut purged = HashMap::new();
+    for (place, Incoming { id, author, state, content, .. }) in incoming.iter().enumerate() {
+        if content.is_some() && purged.get(id).is_some_and(|by| *by != author) {
             return place;
         }
         if state.is_purged {
-            purged.insert(id);
+            purged.insert(id, author);
         }
     }
     incoming.len()
@@ -458,6 +458,7 @@ mod tests {
             (Some(in_anothers_name), marked, false, true, Changed, Some(marked), false, false),
             (Some(in_anothers_name), purged_with_mark, false, true, Known, None, false, false),
             (Some(in_anothers_name), forgotten, false, false, Refused, None, false, false),
+            (Some(known(living, true)), purged_with_mark, false, false, Refused, None, false, false),
             (Some(known(living, true)), living, true, true, Known, None, false, true),
             (Some(known(living, true)), forgotten, false, true, Changed, Some(forgotten), false, true),
             (Some(known(forgotten, true)), living, true, true, Known, None, false, false),
