@@ -334,10 +334,11 @@ pub fn stores_become_equal(cases: u32, stores: &dyn Fn() -> Stores) {
         let (stores, _kept) = stores();
         runtime.block_on(become_equal(stores, steps));
     }
-    // More histories than every run has time for.
-    #[expect(clippy::disallowed_methods, reason = "it is set for tests alone")]
-    let times = std::env::var("TIRO_TEST_TIMES").map_or(1, |times| times.parse().expect("it is a number"));
-    if let Err(message) = histories(Config::with_cases(cases * times), stores) {
+    /// The number of cases that proptest draws unless `PROPTEST_CASES` says another one.
+    const USUAL: u32 = 256;
+    let asked = Config::default().cases;
+    let cases = if asked == USUAL { cases } else { asked };
+    if let Err(message) = histories(Config::with_cases(cases), stores) {
         panic!("{message}");
     }
 }
