@@ -745,6 +745,11 @@ fn what_a_restored_server_lost_comes_back_from_those_who_have_it() {
     }
     assert_eq!(of_ana.sync(), (5, 0));
     assert_eq!(of_ben.sync(), (0, 6));
+    // The last state of this one comes from the server. It is sent again all the same.
+    let marked = of_ben.hits("tunnel")[0]["id"].as_str().unwrap().to_owned();
+    assert!(of_ben.run(&["mark", &marked]).is_ok);
+    of_ben.sync();
+    of_ana.sync();
     team.web.end();
     std::fs::remove_dir_all(team.home.data()).unwrap();
     copied(&copy, &team.home.data());
