@@ -91,6 +91,6 @@ fn begin<'e>(engine: &'e Engine, caller: &WritingCaller) -> Option<(Place, Conne
 async fn ask(place: &Place, connection: &Connection, after: i64) -> Result<bool> {
     let server = Server::read(&connection.server)?;
     let remote = Remote::waiting(&server, &place.key()?)?;
-    let wanted = place.progress(&connection).wanted(&connection);
+    let wanted = place.progress(connection).wanted(connection);
     remote.wait(wanted, after).await.map_err(|trouble| trouble.error(&server))
 }
