@@ -13,7 +13,7 @@ use tiro_sync::page::{End, LARGEST_SENT, Packer};
 use tiro_sync::remote::Remote;
 
 /// How many changes are read from the store at once. Arbitrary.
-const BATCH: usize = 200;
+const BATCH: usize = 500;
 
 /// The most different reasons of refusals that are told.
 const MOST_REASONS: usize = 5;
