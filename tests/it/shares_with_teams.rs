@@ -146,7 +146,9 @@ fn decisions_are_shared(ground: &Ground) {
     // Only its author forgets a memory, or an admin.
     of(&ben, &mut |ben| {
         let tried = ben.call("forget_context", json!({"ids": [id]}));
-        assert!(tried.contains("nothing was forgotten"), "{tried}");
+        assert!(tried.contains("nothing was forgotten") && tried.contains("shared by ana"), "{tried}");
+        let dry = ben.call("forget_context", json!({"query": "heron gate green", "dry_run": true}));
+        assert!(dry.contains("only who shared it") && !dry.contains("No memory is called"), "{dry}");
         assert!(ben.finds("heron gate").contains("green"));
     });
     let root = ground.key(&["root", "--scope", "admin"]);
@@ -170,6 +172,9 @@ fn decisions_are_shared(ground: &Ground) {
     let all = ground.audit(&["--in", "maple"]);
     let by_ben = all.iter().find(|call| call["user"] == "ben" && call["verb"] == "expand_detail").unwrap();
     assert_eq!((&by_ben["memories"], &by_ben["authors"]), (&json!([id]), &json!(["ana"])), "{by_ben}");
+    let searched = |call: &&Value| call["user"] == "ben" && call["verb"] == "search_project_memory";
+    let searched = all.iter().filter(searched).find(|call| call["count"] == 1).unwrap();
+    assert_eq!(searched["authors"], json!(["ana"]), "ben stored nothing: {searched}");
     let text = all.iter().map(Value::to_string).collect::<String>();
     assert!(!text.contains("heron") && !text.contains("green"), "the record has no texts: {text}");
     let commands: Vec<String> =
@@ -199,7 +204,7 @@ fn who_may_only_read_shares_nothing_and_marks_nothing() {
     assert!(as_ben.finds("heron gate").contains("yellow"), "it is private");
     let mut as_ana = User { web: &mut web, key: ana.clone() };
     assert!(!as_ana.finds("heron gate").contains("yellow"));
-    assert!(marked.contains("no memory is called"), "{marked}");
+    assert!(marked.contains("was shared by ana") && marked.contains("only read"), "{marked}");
     // From the next request on, ben may write.
     ground.json(&["share", "maple", "--with", "readers", "--write"]);
     User { web: &mut web, key: ben.clone() }.store("decision", "The heron gate gets a bell.");

@@ -1,6 +1,6 @@
 //! Names the authors of memories that others shared.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tiro_base::envelope;
 use tiro_base::error::Result;
@@ -32,3 +32,25 @@ pub async fn others(store: &dyn ReadStore, scope: &Scope, ids: &[MemoryId]) -> R
         memories.iter().map(|memory| memory.author.shown().into_owned()).collect();
     Ok(authors.into_iter().collect())
 }
+
+/// Returns which of `ids` are living memories of others, with the names of their authors.
+pub async fn of_others(
+    store: &dyn ReadStore,
+    scope: &Scope,
+    ids: &[MemoryId],
+) -> Result<BTreeMap<MemoryId, String>> {
+    let keys = store.keys_of(scope, ids.to_vec()).await?.into_iter().flatten().collect();
+    let memories = store.memories(scope, keys).await?.into_iter();
+    let others = memories.filter(|memory| memory.author != scope.reader);
+    Ok(others.map(|memory| (memory.id, memory.author.shown().into_owned())).collect())
+}
+
+/// Returns memories of others in words: their ids, and who shared them.
+pub fn listed(others: &BTreeMap<MemoryId, String>) -> String {
+    let line =
+        |(id, author): (&MemoryId, &String)| format!("`{id}` was shared by {}", envelope::name(author));
+    others.iter().take(MOST_LISTED).map(line).collect::<Vec<_>>().join(", ")
+}
+
+/// The most memories of others that an answer lists. Arbitrary.
+const MOST_LISTED: usize = 5;

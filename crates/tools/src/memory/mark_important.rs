@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::authors;
 use crate::common;
 use tiro_base::error::{Error, Result};
 use tiro_base::humanize;
@@ -39,6 +40,9 @@ pub struct Output {
     pub important: bool,
     /// Ids that no memory of the project or the owner has.
     pub unknown: Vec<String>,
+    /// Memories of others, which the caller may only read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub kept: Vec<String>,
 }
 
 /// Sets or removes the mark. The change is durable when the call returns.
@@ -58,13 +62,20 @@ pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<
         let scope = project.scope.owner_wide();
         marked.extend(owners.memories().mark(&scope, &ids, important, args.importance).await?);
     }
-    let missing = ids.iter().filter(|id| !marked.contains(id)).map(MemoryId::to_string);
+    let missing: Vec<MemoryId> = ids.into_iter().filter(|id| !marked.contains(id)).collect();
+    let kept = authors::of_others(project.store.as_ref(), &project.scope, &missing).await?;
+    let missing = missing.iter().filter(|id| !kept.contains_key(id)).map(MemoryId::to_string);
     let unknown: Vec<String> = missing.chain(unresolved).collect();
+    if marked.is_empty() && !kept.is_empty() {
+        return Err(Error::bad_input(format!("nothing was marked: {}", authors::listed(&kept)))
+            .hint("you may only read what is shared in this project"));
+    }
     if marked.is_empty() {
         return Err(Error::not_found(format!("no memory is called {}", humanize::some(&unknown)))
             .hint("search results show ids"));
     }
-    Ok(Output { ids: marked.iter().map(MemoryId::to_string).collect(), important, unknown })
+    let kept = kept.keys().map(MemoryId::to_string).collect();
+    Ok(Output { ids: marked.iter().map(MemoryId::to_string).collect(), important, unknown, kept })
 }
 
 /// Returns the ids of commits that are named in `texts` by at least seven digits of a git id, and the other texts.
@@ -96,6 +107,10 @@ impl Output {
         let mut text = format!("{done}: {}.", humanize::some(&self.ids));
         if !self.unknown.is_empty() {
             text += &format!("\nNo memory is called {}.", humanize::some(&self.unknown));
+        }
+        if !self.kept.is_empty() {
+            text +=
+                &format!("\nNot changed, because you may only read them: {}.", humanize::some(&self.kept));
         }
         text
     }

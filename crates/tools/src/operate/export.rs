@@ -5,6 +5,7 @@ use serde::Serialize;
 use tiro_base::error::Result;
 use tiro_base::filter::Filter;
 use tiro_base::memory::Memory;
+use tiro_base::scope::Scope;
 use tiro_base::times;
 use tiro_host::caller::Caller;
 use tiro_host::engine::Engine;
@@ -29,6 +30,9 @@ pub struct Exported {
     pub role: Option<String>,
     /// The speaker's name.
     pub speaker: Option<String>,
+    /// Who shared it, if that isn't the one who exports.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub author: Option<String>,
     /// The title.
     pub title: Option<String>,
     /// A tag.
@@ -72,15 +76,17 @@ pub async fn run(
             let Some(last) = page.last() else { break };
             after = Some(last.key);
             for memory in page {
-                each(&exported(memory))?;
+                each(&exported(scope, memory))?;
             }
         }
     }
     Ok(())
 }
 
-fn exported(memory: Memory) -> Exported {
+fn exported(scope: &Scope, memory: Memory) -> Exported {
+    let is_own = memory.author == scope.reader;
     Exported {
+        author: (!is_own).then(|| memory.author.shown().into_owned()),
         id: memory.id.to_string(),
         source_id: memory.source_id,
         kind: memory.kind.to_string(),

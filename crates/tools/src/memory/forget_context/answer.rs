@@ -60,6 +60,10 @@ impl Output {
                 "\nNot removed yet: {others} with these words. Repeat the call for the next {BY_QUERY}."
             );
         }
+        if !self.kept.is_empty() {
+            let kept = humanize::some(&self.kept);
+            text += &format!("\nNot forgotten, because only who shared it or an admin does that: {kept}.");
+        }
         if !self.unknown.is_empty() {
             text += &format!("\nNo memory is called {}.", humanize::some(&self.unknown));
         }

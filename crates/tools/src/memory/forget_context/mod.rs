@@ -2,7 +2,7 @@
 
 mod answer;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -85,6 +85,9 @@ pub struct Output {
     pub authors: Vec<String>,
     /// The given ids that belong to no memory or to a forgotten one.
     pub unknown: Vec<String>,
+    /// Memories that others shared: only they or an admin forget them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub kept: Vec<String>,
     /// How many matches of the query were not forgotten: others match much better, or they lack half of its words.
     #[serde(skip_serializing_if = "is_zero")]
     pub left_out: usize,
@@ -174,20 +177,28 @@ pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<
     }
     // A stray store was merged into another project, or its project is unknown.
     let strays = if is_purge && !is_dry { owners.strays().await? } else { Vec::new() };
-    let mut unknown = unknown(&selected.parts, &all);
-    unknown.extend(selected.unknown);
+    let (mut unknown, mut kept) = (unknown(&selected.parts, &all), BTreeMap::new());
+    for (store, scope, _) in &selected.parts {
+        kept.extend(authors::of_others(*store, scope, &unknown).await?);
+    }
+    unknown.retain(|id| !kept.contains_key(id));
     let done = match (is_dry, is_purge) {
         (true, _) => "would_forget",
         (false, true) => "purged",
         (false, false) => "forgotten",
     };
+    if !is_dry && all.ids.is_empty() && !kept.is_empty() {
+        return Err(Error::bad_input(format!("nothing was forgotten: {}", authors::listed(&kept)))
+            .hint("only who shared a memory or an admin forgets it"));
+    }
     if !is_dry && all.ids.is_empty() {
         return Err(Error::not_found("nothing matches, nothing was forgotten")
             .hint("search first: search results show ids"));
     }
     let answer = Output {
         authors: authors.into_iter().collect(),
-        unknown,
+        unknown: unknown.iter().map(MemoryId::to_string).chain(selected.unknown).collect(),
+        kept: kept.keys().map(MemoryId::to_string).collect(),
         left_out: selected.left_out,
         forgotten_before: before,
         forgotten_left_out: selected.forgotten_left_out,
@@ -196,9 +207,11 @@ pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args) -> Result<
         ..output(done, all)
     };
     if is_dry {
-        let caution = (!selected.matches.is_empty()).then_some(envelope::CAUTION);
+        let mut matches = selected.matches;
+        matches.retain(|each| !answer.kept.contains(&each.id));
+        let caution = (!matches.is_empty()).then_some(envelope::CAUTION);
         let secret = engine.installation().await?.secret;
-        return Ok(Output { caution, matches: selected.matches, secret, ..answer });
+        return Ok(Output { caution, matches, secret, ..answer });
     }
     engine.wrote();
     Ok(answer)
@@ -368,14 +381,14 @@ fn with_commit_hint(ids: &[String], error: Error) -> Error {
 }
 
 /// Returns each selected id that no memory in `forgotten` has, without repeats.
-fn unknown(parts: &[(&dyn Store, &Scope, Selection)], forgotten: &Forgotten) -> Vec<String> {
+fn unknown(parts: &[(&dyn Store, &Scope, Selection)], forgotten: &Forgotten) -> Vec<MemoryId> {
     let known: HashSet<&MemoryId> = forgotten.ids.iter().collect();
     let mut seen = HashSet::new();
     let ids = parts.iter().filter_map(|(.., selection)| match selection {
         Selection::Ids(ids) => Some(ids),
         _ => None,
     });
-    ids.flatten().filter(|id| !known.contains(id) && seen.insert(*id)).map(MemoryId::to_string).collect()
+    ids.flatten().filter(|id| !known.contains(id) && seen.insert(*id)).cloned().collect()
 }
 
 fn output(done: &str, forgotten: Forgotten) -> Output {
@@ -389,6 +402,7 @@ fn output(done: &str, forgotten: Forgotten) -> Output {
         authors: Vec::new(),
         is_connected: false,
         unknown: Vec::new(),
+        kept: Vec::new(),
         left_out: 0,
         forgotten_before: 0,
         forgotten_left_out: 0,

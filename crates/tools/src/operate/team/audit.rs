@@ -9,11 +9,12 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use tiro_base::error::{Error, Kind, Result};
-use tiro_base::memory::MemoryId;
+use tiro_base::memory::{MemoryId, MemoryKey};
 use tiro_base::scope::{AuthorId, ProjectId};
 use tiro_base::times;
 use tiro_host::caller::WritingCaller;
 use tiro_host::engine::Engine;
+use tiro_host::project::OpenProject;
 use tiro_store::{AuditFilter, AuditRow};
 
 use super::super::projects;
@@ -126,15 +127,19 @@ pub async fn note_call(
     answer: std::result::Result<&Map<String, Value>, &str>,
 ) {
     let author = caller.author().as_str();
-    let touched = answer.map_or_else(|_| Touched::default(), |fields| Touched::of(fields, author));
-    let project = caller.opened_project(engine).map(|project| project.scope.project.as_str().to_owned());
+    let mut touched = answer.map_or_else(|_| Touched::default(), Touched::of);
+    let project = caller.opened_project(engine);
+    if let Err(error) = touched.find_authors(project.as_deref().map(|project| &**project), author).await {
+        tracing::warn!(%error, verb, "the authors are missing in the record of a call");
+    }
+    let project = project.map(|project| project.scope.project.as_str().to_owned());
     let call = AuditRow {
         at: engine.now(),
         user: author.to_owned(),
         verb: verb.to_owned(),
         project,
         count: i64::try_from(touched.ids.len()).unwrap_or(i64::MAX),
-        memories: touched.ids.into_iter().take(MOST_IDS).collect(),
+        memories: touched.ids.iter().take(MOST_IDS).map(MemoryId::to_string).collect(),
         authors: touched.authors.into_iter().collect(),
         outcome: answer.err().unwrap_or("ok").to_owned(),
     };
@@ -160,50 +165,57 @@ fn outcome(error: Option<&Error>) -> &'static str {
 /// The memories that an answer names, and their authors.
 #[derive(Debug, Default, PartialEq)]
 struct Touched {
-    ids: Vec<String>,
+    ids: Vec<MemoryId>,
     authors: BTreeSet<String>,
 }
 
 impl Touched {
-    /// Returns the memories in the fields of an answer to `caller`. Answers name the authors of memories of others.
-    fn of(fields: &Map<String, Value>, caller: &str) -> Touched {
+    /// Returns the memories in the fields of an answer, and the authors that it lists.
+    fn of(fields: &Map<String, Value>) -> Touched {
         let mut touched = Touched::default();
-        let is_named = fields.get("authors").and_then(Value::as_array).is_some_and(|them| !them.is_empty());
-        touched.read(fields, (!is_named).then_some(caller));
+        touched.read(fields);
         let mut known = BTreeSet::new();
         touched.ids.retain(|id| known.insert(id.clone()));
         touched
     }
 
-    fn read(&mut self, fields: &Map<String, Value>, caller: Option<&str>) {
-        let author = fields.get("author").and_then(Value::as_str).or(caller);
-        let before = self.ids.len();
+    fn read(&mut self, fields: &Map<String, Value>) {
         for (name, value) in fields {
             match (name.as_str(), value) {
                 ("authors", Value::Array(authors)) => {
                     self.authors.extend(authors.iter().filter_map(Value::as_str).map(str::to_owned));
                 }
-                (_, Value::String(text)) => self.add(text),
+                (_, Value::String(text)) => self.ids.extend(MemoryId::parse(text)),
                 (_, Value::Array(values)) => {
                     for value in values {
                         match value {
-                            Value::String(text) => self.add(text),
-                            Value::Object(fields) => self.read(fields, caller),
+                            Value::String(text) => self.ids.extend(MemoryId::parse(text)),
+                            Value::Object(fields) => self.read(fields),
                             _ => {}
                         }
                     }
                 }
-                (_, Value::Object(fields)) => self.read(fields, caller),
+                (_, Value::Object(fields)) => self.read(fields),
                 _ => {}
             }
         }
-        if self.ids.len() > before {
-            self.authors.extend(author.map(str::to_owned));
-        }
     }
 
-    fn add(&mut self, text: &str) {
-        self.ids.extend(MemoryId::parse(text).map(|id| id.to_string()));
+    /// Adds the authors of the memories in `project`. What isn't there any more has the authors that the answer lists, and
+    /// otherwise belongs to `caller`.
+    async fn find_authors(&mut self, project: Option<&OpenProject>, caller: &str) -> Result<()> {
+        let mut missing = self.ids.len();
+        if let Some(OpenProject { store, scope, .. }) = project {
+            let keys: Vec<MemoryKey> =
+                store.keys_of(scope, self.ids.clone()).await?.into_iter().flatten().collect();
+            let memories = store.memories(scope, keys).await?;
+            missing = missing.saturating_sub(memories.len());
+            self.authors.extend(memories.into_iter().map(|memory| memory.author.shown().into_owned()));
+        }
+        if missing > 0 && self.authors.is_empty() {
+            self.authors.insert(caller.to_owned());
+        }
+        Ok(())
     }
 }
 
@@ -243,11 +255,11 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn the_memories_of_an_answer_are_counted_once_with_their_authors() {
+    fn the_memories_of_an_answer_are_counted_once() {
         let (one, two) = ("m0123456789abc", "m1123456789abc");
         let touched = |value: Value| {
-            let Touched { ids, authors } = Touched::of(value.as_object().unwrap(), "ana");
-            (ids, authors.into_iter().collect::<Vec<_>>())
+            let Touched { ids, authors } = Touched::of(value.as_object().unwrap());
+            (ids.iter().map(MemoryId::to_string).collect::<Vec<_>>(), authors.into_iter().collect::<Vec<_>>())
         };
         let hits = json!({
             "hits": [
@@ -256,10 +268,22 @@ mod tests {
             ],
             "covered": ["all"],
         });
-        assert_eq!(touched(hits), (vec![one.into(), two.into()], vec!["ana".into(), "ben".into()]));
+        assert_eq!(touched(hits), (vec![one.into(), two.into()], vec![]));
         let forgotten = json!({"done": "forgotten", "ids": [one], "authors": ["ben"]});
         assert_eq!(touched(forgotten), (vec![one.into()], vec!["ben".into()]));
-        assert_eq!(touched(json!({"id": one, "stored": true})), (vec![one.into()], vec!["ana".into()]));
         assert_eq!(touched(json!({"hits": [], "author": "ben"})), (vec![], vec![]));
+    }
+
+    #[tokio::test]
+    async fn what_is_nowhere_belongs_to_the_caller_unless_the_answer_says_whose_it_is() {
+        let found = async |value: Value| {
+            let mut touched = Touched::of(value.as_object().unwrap());
+            touched.find_authors(None, "ana").await.unwrap();
+            touched.authors.into_iter().collect::<Vec<_>>()
+        };
+        let id = "m0123456789abc";
+        assert_eq!(found(json!({"id": id})).await, ["ana"]);
+        assert_eq!(found(json!({"ids": [id], "authors": ["ben"]})).await, ["ben"]);
+        assert!(found(json!({"hits": []})).await.is_empty());
     }
 }
