@@ -72,6 +72,9 @@ struct Had {
     state: ExchangedState,
 }
 
+/// What a store has, by the ids under which the memories travel. Several people may have the same commit.
+type Content = BTreeMap<(MemoryId, AuthorId), Had>;
+
 /// A run of a history.
 struct Run {
     stores: Vec<Arc<dyn Store>>,
@@ -202,8 +205,8 @@ impl Run {
         }
     }
 
-    /// Returns what a store has, by the ids under which the memories travel. Several people may have the same commit.
-    async fn content(&self, at: usize) -> BTreeMap<(MemoryId, AuthorId), Had> {
+    /// Returns what a store has.
+    async fn content(&self, at: usize) -> Content {
         let name = (at > 0).then(|| name(at));
         let changes = all(self.stores[at].as_ref(), &scope(at), name.as_ref(), &everything()).await;
         let had = |change: Change| {
@@ -236,7 +239,6 @@ impl Run {
                 apart.extend([id.clone(), id_beside(Kind::Commit, id)]);
             }
         }
-        type Content = BTreeMap<(MemoryId, AuthorId), Had>;
         // Nobody is told that a memory was forgotten or purged which wasn't here.
         let left = |one: &Content, other: &Content| {
             let counts = |(key, had): &(&(MemoryId, AuthorId), &Had)| {

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tiro_base::envelope;
 use tiro_base::error::Result;
-use tiro_base::memory::MemoryId;
+use tiro_base::humanize;
+use tiro_base::memory::{Memory, MemoryId};
 use tiro_base::scope::Scope;
 use tiro_store::ReadStore;
 
@@ -23,8 +24,7 @@ pub fn with_author(excerpt: String, author: Option<&str>) -> String {
 
 /// Returns the names of the authors of living memories, in order, if there are others than the scope's reader.
 pub async fn others(store: &dyn ReadStore, scope: &Scope, ids: &[MemoryId]) -> Result<Vec<String>> {
-    let keys = store.keys_of(scope, ids.to_vec()).await?.into_iter().flatten().collect();
-    let memories = store.memories(scope, keys).await?;
+    let memories = living(store, scope, ids).await?;
     if memories.iter().all(|memory| memory.author == scope.reader) {
         return Ok(Vec::new());
     }
@@ -39,18 +39,24 @@ pub async fn of_others(
     scope: &Scope,
     ids: &[MemoryId],
 ) -> Result<BTreeMap<MemoryId, String>> {
-    let keys = store.keys_of(scope, ids.to_vec()).await?.into_iter().flatten().collect();
-    let memories = store.memories(scope, keys).await?.into_iter();
-    let others = memories.filter(|memory| memory.author != scope.reader);
+    let memories = living(store, scope, ids).await?;
+    let others = memories.into_iter().filter(|memory| memory.author != scope.reader);
     Ok(others.map(|memory| (memory.id, memory.author.shown().into_owned())).collect())
 }
 
 /// Returns memories of others in words: their ids, and who shared them.
 pub fn listed(others: &BTreeMap<MemoryId, String>) -> String {
-    let line =
-        |(id, author): (&MemoryId, &String)| format!("`{id}` was shared by {}", envelope::name(author));
-    others.iter().take(MOST_LISTED).map(line).collect::<Vec<_>>().join(", ")
+    let ids: Vec<String> = others.keys().map(MemoryId::to_string).collect();
+    let authors: BTreeSet<&str> = others.values().map(String::as_str).collect();
+    let authors: Vec<_> = authors.into_iter().map(envelope::name).collect();
+    format!("{}: this was shared by {}", humanize::some(&ids), authors.join(", "))
 }
 
-/// The most memories of others that an answer lists. Arbitrary.
-const MOST_LISTED: usize = 5;
+/// Returns those of the memories `ids` that are living.
+pub async fn living(store: &dyn ReadStore, scope: &Scope, ids: &[MemoryId]) -> Result<Vec<Memory>> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let keys = store.keys_of(scope, ids.to_vec()).await?.into_iter().flatten().collect();
+    store.memories(scope, keys).await
+}

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use tiro_base::error::{Error, Kind, Result};
-use tiro_base::memory::{MemoryId, MemoryKey};
+use tiro_base::memory::MemoryId;
 use tiro_base::scope::{AuthorId, ProjectId};
 use tiro_base::times;
 use tiro_host::caller::WritingCaller;
@@ -18,6 +18,7 @@ use tiro_host::project::OpenProject;
 use tiro_store::{AuditFilter, AuditRow};
 
 use super::super::projects;
+use crate::memory::authors;
 
 /// The most ids that are kept of a call. Arbitrary: more than a page of hits.
 const MOST_IDS: usize = 50;
@@ -201,14 +202,13 @@ impl Touched {
         }
     }
 
-    /// Adds the authors of the memories in `project`. What isn't there any more has the authors that the answer lists, and
-    /// otherwise belongs to `caller`.
+    /// Adds the authors of the memories in `project` that are kept of the call. What isn't there any more has the authors that
+    /// the answer lists, and otherwise belongs to `caller`.
     async fn find_authors(&mut self, project: Option<&OpenProject>, caller: &str) -> Result<()> {
-        let mut missing = self.ids.len();
+        let kept = &self.ids[..self.ids.len().min(MOST_IDS)];
+        let mut missing = kept.len();
         if let Some(OpenProject { store, scope, .. }) = project {
-            let keys: Vec<MemoryKey> =
-                store.keys_of(scope, self.ids.clone()).await?.into_iter().flatten().collect();
-            let memories = store.memories(scope, keys).await?;
+            let memories = authors::living(store.as_ref(), scope, kept).await?;
             missing = missing.saturating_sub(memories.len());
             self.authors.extend(memories.into_iter().map(|memory| memory.author.shown().into_owned()));
         }
