@@ -768,6 +768,22 @@ fn what_a_restored_server_lost_comes_back_from_those_who_have_it() {
     assert_eq!(of_ana.sync(), (0, 0));
 }
 
+/// A machine whose own memory is gone gets back what it had sent itself.
+#[test]
+fn a_machine_that_lost_its_memory_gets_its_own_back() {
+    let team = Team::new();
+    let [ana, ben] = ["ana", "ben"].map(|name| team.user(name));
+    let (of_ana, of_ben) = (Machine::of(&team, &ana, &[]), Machine::of(&team, &ben, &[]));
+    of_ben.decide("The gate is painted red.");
+    of_ben.sync();
+    of_ana.decide("The bridge is built of granite.");
+    assert_eq!((of_ana.sync(), of_ana.sync()), ((1, 1), (0, 0)));
+    std::fs::remove_dir_all(of_ana.home.data().join("projects")).unwrap();
+    assert_eq!(of_ana.sync(), (0, 2));
+    assert_eq!((of_ana.hits("granite").len(), of_ana.hits("painted").len()), (1, 1));
+    assert_eq!((of_ana.sync(), of_ben.sync()), ((0, 0), (0, 1)));
+}
+
 fn copied(from: &std::path::Path, to: &std::path::Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {

@@ -45,18 +45,16 @@ pub struct Remote {
 }
 
 /// Where the pages of changes begin, and for whom they are.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Wanted<'a> {
     /// The id of the project.
     pub project: &'a str,
     /// The id of this device. What it sent itself isn't sent back.
-    pub device: &'a str,
+    pub device: String,
     /// Whether private memories of the same user are exchanged, too.
     pub private: bool,
     /// How many pages the device has counted. If the server has counted fewer, it lost some, and doesn't count this one.
     pub pages: u64,
-    /// Whether what the device sent itself is sent back, because one of both may have lost it.
-    pub whole: bool,
 }
 
 impl Remote {
@@ -119,7 +117,7 @@ impl Remote {
 
     /// Sends a page. Returns what became of each of its `lines`.
     pub async fn push(&self, wanted: Wanted<'_>, page: Vec<u8>, lines: usize) -> Result<Received, Trouble> {
-        let mut address = self.address(wanted, "push");
+        let mut address = self.address(&wanted, "push");
         address.query_pairs_mut().append_pair("pages", &wanted.pages.to_string());
         let request = self.http.post(address).header(CONTENT_TYPE, MEDIA_TYPE).body(page);
         let received: Received = json(self.send(request).await?).await?;
@@ -137,12 +135,9 @@ impl Remote {
         after: i64,
         read: impl FnMut(&[u8]) -> T,
     ) -> Result<Page<T>, Trouble> {
-        let mut address = self.address(wanted, "pull");
+        let mut address = self.address(&wanted, "pull");
         let (after, pages) = (after.to_string(), wanted.pages.to_string());
         address.query_pairs_mut().append_pair("after", &after).append_pair("pages", &pages);
-        if wanted.whole {
-            address.query_pairs_mut().append_pair("whole", "true");
-        }
         let answer = self.send(self.http.get(address)).await?;
         let kind = answer.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
         if kind != Some(MEDIA_TYPE) {
@@ -155,16 +150,16 @@ impl Remote {
     /// Waits until the server has changes after the number `after`. Returns whether it has; false if it has had none for a
     /// while. For a remote of [`Remote::waiting`].
     pub async fn wait(&self, wanted: Wanted<'_>, after: i64) -> Result<bool, Trouble> {
-        let mut address = self.address(wanted, "wait");
+        let mut address = self.address(&wanted, "wait");
         address.query_pairs_mut().append_pair("after", &after.to_string());
         let waited: Waited = json(self.send(self.http.get(address)).await?).await?;
         Ok(waited.changed)
     }
 
-    fn address(&self, wanted: Wanted<'_>, verb: &str) -> Url {
+    fn address(&self, wanted: &Wanted<'_>, verb: &str) -> Url {
         let mut address = self.server.at(&["sync", wanted.project, verb]);
         let mut query = address.query_pairs_mut();
-        query.append_pair("device", wanted.device);
+        query.append_pair("device", &wanted.device);
         if wanted.private {
             query.append_pair("private", "true");
         }

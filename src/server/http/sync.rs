@@ -83,8 +83,6 @@ struct Parameters {
     after: i64,
     #[serde(default)]
     pages: u64,
-    #[serde(default)]
-    whole: bool,
 }
 
 /// Who asks for what in a project.
@@ -96,7 +94,7 @@ struct Visit {
 }
 
 /// What is wrong if the parameters of a request can't be read.
-const PARAMETERS: &str = "The request needs `device`, and its `after` and `pages` must be numbers, and its `private` and `whole` must be `true` or `false`.";
+const PARAMETERS: &str = "The request needs `device`, and its `after` and `pages` must be numbers, and its `private` must be `true` or `false`.";
 
 /// What is wrong with a page that is too large. The test of this module compares it with the bounds of a page.
 const TOO_LARGE: &str =
@@ -193,7 +191,6 @@ impl Desk {
             device: parameters.device,
             with_private: parameters.private,
             pages: parameters.pages,
-            is_whole: parameters.whole,
         };
         let caller = callers.guest(&principal, &shared).await.map_err(Refusal::Failed)?;
         Ok(Visit { caller: caller.ok_or(Refusal::NoProject)?, guest, after: parameters.after.max(0) })

@@ -62,9 +62,9 @@ pub struct Progress {
     pub received: i64,
     /// How many pages were counted ([`End::before`](tiro_sync::page::End)).
     pages: u64,
-    /// Whether the exchange that began with the first change isn't complete yet. Until then, each side gives also what came
-    /// from the other one, which may have lost it.
-    is_whole: bool,
+    /// How often one of the two stores turned out to be another one, or an older copy. Each time, this machine takes the name of
+    /// a new device, so that each side also gives what had come from the other one.
+    renewals: u32,
     /// Whether this exchange began with the first change.
     #[serde(skip)]
     pub has_begun_anew: bool,
@@ -137,11 +137,20 @@ impl Progress {
     pub fn stand_on(&mut self, ground: Ground, version: &str) {
         let puzzled = self.ground.puzzled.clone().filter(|then| then == version);
         let ground = Ground { puzzled, ..ground };
+        let stores = |ground: &Ground| (ground.server.clone(), ground.own.clone());
+        if self.ground != Ground::default() && stores(&self.ground) != stores(&ground) {
+            self.renew();
+        }
         if self.ground != ground {
-            (self.sent, self.received, self.pages, self.ground) = (0, 0, 0, ground);
-            self.is_whole = true;
+            (self.sent, self.received, self.ground) = (0, 0, ground);
         }
         self.has_begun_anew = (self.sent, self.received) == (0, 0);
+    }
+
+    /// Begins anew, as a new device.
+    fn renew(&mut self) {
+        (self.sent, self.received, self.pages, self.has_begun_anew) = (0, 0, 0, true);
+        self.renewals = self.renewals.saturating_add(1);
     }
 
     /// Counts an exchanged page. `before` is how many the server had counted before it, and `counts` whether it counts this
@@ -150,32 +159,29 @@ impl Progress {
     pub fn count(&mut self, before: Option<u64>, counts: bool) -> bool {
         let Some(before) = before else { return false };
         let is_older = before < self.pages;
-        self.pages = before.saturating_add(u64::from(counts && !is_older));
-        if is_older {
-            (self.sent, self.received, self.has_begun_anew, self.is_whole) = (0, 0, true, true);
+        match is_older {
+            true => self.renew(),
+            false => self.pages = before.saturating_add(u64::from(counts)),
         }
         is_older
+    }
+
+    /// Returns the name of this machine for the server. The server's changes have its name here, too.
+    pub fn device(&self) -> String {
+        match self.renewals {
+            0 => self.device.clone(),
+            count => format!("{}x{count}", self.device),
+        }
     }
 
     /// Returns what is asked of the server over `connection`.
     pub fn wanted<'a>(&self, connection: &'a Connection) -> Wanted<'a> {
         Wanted {
             project: &connection.project,
-            device: &connection.device,
+            device: self.device(),
             private: connection.is_private,
             pages: self.pages,
-            whole: self.is_whole,
         }
-    }
-
-    /// Returns the peer whose changes aren't sent back to it, if there is one.
-    pub fn peer(&self) -> Option<String> {
-        (!self.is_whole).then(|| self.device.clone())
-    }
-
-    /// Notes at the time `now` that an exchange is complete.
-    pub fn complete(&mut self, now: Millis) {
-        (self.complete_at, self.failing, self.is_whole) = (Some(now), None, false);
     }
 }
 
@@ -378,10 +384,14 @@ mod tests {
         };
         let tried = |puzzled: Option<&str>, new: Ground, version: &str| {
             let before = Ground { puzzled: puzzled.map(str::to_owned), ..ground() };
-            let mut progress = Progress { sent: 10, received: 20, ground: before, ..Progress::default() };
+            let mut progress =
+                Progress { sent: 10, received: 20, ground: before.clone(), ..Progress::default() };
             progress.stand_on(new, version);
             let anew = progress.has_begun_anew;
             assert_eq!((progress.sent, progress.received), if anew { (0, 0) } else { (10, 20) });
+            let stores = |ground: &Ground| (ground.server.clone(), ground.own.clone());
+            let is_other = before != Ground::default() && stores(&progress.ground) != stores(&before);
+            assert_eq!(progress.device() != Progress::default().device(), is_other);
             anew
         };
         assert!(tried(None, Ground::default(), "1"));
@@ -413,11 +423,9 @@ mod tests {
         assert!(!progress.count(Some(5), true));
         assert_eq!((progress.sent, progress.received, progress.pages), (10, 20, 6));
         assert!(progress.count(Some(5), true), "the last page is lost");
-        assert_eq!((progress.sent, progress.received, progress.pages), (0, 0, 5));
-        assert!(progress.has_begun_anew && !progress.count(Some(5), false));
-        assert_eq!(progress.peer(), None, "what came from the server is sent, too");
-        progress.complete(9);
-        assert!(progress.peer().is_some());
+        assert_eq!((progress.sent, progress.received, progress.pages), (0, 0, 0));
+        assert!(progress.has_begun_anew && !progress.count(Some(0), false));
+        assert_ne!(progress.device(), Progress::default().device(), "what came from the server is sent, too");
     }
 
     #[test]

@@ -71,7 +71,7 @@ impl Receiver<'_> {
             if page.lines.iter().any(|line| matches!(line, Err(Misread::Later))) {
                 progress.ground.puzzled = Some(env!("CARGO_PKG_VERSION").to_owned());
             }
-            self.merge(page.lines, got).await?;
+            self.merge(&progress.device(), page.lines, got).await?;
             if progress.received != page.end.next {
                 progress.received = page.end.next;
                 self.place.keep(progress)?;
@@ -88,7 +88,12 @@ impl Receiver<'_> {
         is_own && !self.connection.is_private && !self.shared.contains(&arrived.kind)
     }
 
-    async fn merge(&self, lines: Vec<Result<line::Arrived, Misread>>, got: &mut Got) -> Result<()> {
+    async fn merge(
+        &self,
+        device: &str,
+        lines: Vec<Result<line::Arrived, Misread>>,
+        got: &mut Got,
+    ) -> Result<()> {
         let (engine, now) = (self.engine, self.engine.now());
         let (models, redactor) = (Models::of(engine), self.project.redactor.clone());
         let shared = self.project.scope.project.shared();
@@ -110,7 +115,7 @@ impl Receiver<'_> {
         let prepared = tokio::task::spawn_blocking(prepare).await;
         let incoming = prepared.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()));
         let (store, scope) = (self.project.store.as_ref(), &self.project.scope);
-        let (name, device) = (AuthorId::new(&self.connection.user), &self.connection.device);
+        let name = AuthorId::new(&self.connection.user);
         let ids: Vec<MemoryId> = incoming.iter().map(|each| each.id.clone()).collect();
         let outcomes =
             store.merge_changes(scope, Some(&name), device, MergeRights::ALL, incoming, now).await?;

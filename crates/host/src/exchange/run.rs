@@ -85,7 +85,8 @@ pub async fn run(engine: &Engine, caller: &WritingCaller, patience: Duration) ->
     let now = engine.now();
     match &result {
         Ok(synced) => {
-            progress.complete(now);
+            progress.complete_at = Some(now);
+            progress.failing = None;
             progress.refused += synced.sent.refusals() as u64;
         }
         Err(error) => progress.failing = Some(failing(progress.failing.take(), error, now)),
@@ -158,7 +159,7 @@ impl Exchange<'_> {
         let (project, place) = (self.project, self.place);
         let sender = Sender { project, remote: &remote, connection, place, kinds: kinds(connection, shared) };
         sender.send(progress, &mut synced.sent).await?;
-        let shared = shared.kinds.iter().filter_map(|kind| Kind::parse(kind)).collect();
+        let shared = shared_kinds(shared);
         let receiver = Receiver { engine: self.engine, project, remote: &remote, connection, place, shared };
         let reached = progress.sent;
         receiver.receive(progress, &mut synced.got).await?;
@@ -194,10 +195,14 @@ impl Exchange<'_> {
 fn kinds(connection: &Connection, shared: &Project) -> Vec<Kind> {
     match (connection.is_private, shared.may_write) {
         (true, _) => Kind::ALL.to_vec(),
-        // A kind that this version doesn't know isn't stored here.
-        (false, true) => shared.kinds.iter().filter_map(|kind| Kind::parse(kind)).collect(),
+        (false, true) => shared_kinds(shared),
         (false, false) => Vec::new(),
     }
+}
+
+/// Returns the kinds of memories that are shared. A kind that this version doesn't know isn't stored here.
+fn shared_kinds(shared: &Project) -> Vec<Kind> {
+    shared.kinds.iter().filter_map(|kind| Kind::parse(kind)).collect()
 }
 
 /// Checks that the server knows the user by the same name, and that the clocks agree.

@@ -94,15 +94,15 @@ impl Sender<'_> {
     /// Sends everything that changed since the last time, or until the server turns out to be an older copy. Returns whether
     /// it is one. While the server works on some changes, the next ones are read.
     async fn send_once(&self, progress: &mut Progress, sent: &mut Sent) -> Result<bool> {
-        let peer = progress.peer();
-        let mut packed = self.packed(peer.clone(), progress.sent).await?;
+        let device = progress.device();
+        let mut packed = self.packed(&device, progress.sent).await?;
         loop {
             let Packed { pages, too_long, next, is_last } = packed;
             sent.too_long += too_long;
             let ahead = async {
                 match is_last {
                     true => Ok(None),
-                    false => self.packed(peer.clone(), next).await.map(Some),
+                    false => self.packed(&device, next).await.map(Some),
                 }
             };
             let push = async {
@@ -132,9 +132,10 @@ impl Sender<'_> {
         }
     }
 
-    /// Reads the changes after the number `after`, except those of `peer`, and packs them into pages.
-    async fn packed(&self, peer: Option<String>, after: i64) -> Result<Packed> {
+    /// Reads the changes after the number `after` that didn't come from the server, and packs them into pages.
+    async fn packed(&self, device: &str, after: i64) -> Result<Packed> {
         let name = AuthorId::new(&self.connection.user);
+        let peer = Some(device.to_owned());
         let wanted = WantedChanges { kinds: self.kinds.clone(), peer, with_private: true };
         let (store, scope) = (self.project.store.as_ref(), &self.project.scope);
         let changes = store.changes(scope, Some(&name), &wanted, after, BATCH).await?;

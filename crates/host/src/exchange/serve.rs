@@ -11,6 +11,7 @@ use super::run::MOST_APART;
 use crate::caller::WritingCaller;
 use crate::engine::{Engine, Installation};
 use crate::principals::Access;
+use crate::project::WritableProject;
 use tiro_base::error::Result;
 use tiro_base::memory::{Kind, MemoryId};
 use tiro_base::scope::{AuthorId, Visibility};
@@ -46,8 +47,6 @@ pub struct Guest {
     pub with_private: bool,
     /// How many pages the device has counted.
     pub pages: u64,
-    /// Whether the device gets also what it sent itself.
-    pub is_whole: bool,
 }
 
 impl Guest {
@@ -59,8 +58,7 @@ impl Guest {
     /// Returns the changes that are given to the guest.
     fn wanted(&self) -> WantedChanges {
         let kinds = if self.with_private { Kind::ALL.to_vec() } else { self.kinds.clone() };
-        let peer = (!self.is_whole).then(|| self.peer());
-        WantedChanges { kinds, peer, with_private: self.with_private }
+        WantedChanges { kinds, peer: Some(self.peer()), with_private: self.with_private }
     }
 
     /// Returns whether what the author saves with this key is taken.
@@ -185,7 +183,7 @@ pub async fn take(
     }
     let unsaid = || Became::refused("the server did not merge it");
     let outcomes = outcomes.into_iter().map(|outcome| outcome.unwrap_or_else(unsaid)).collect();
-    let before = count(engine, caller, guest, true).await?;
+    let before = count(engine, &project, guest, true).await?;
     Ok((Received { outcomes, before: Some(before) }, touched))
 }
 
@@ -194,8 +192,7 @@ pub async fn take(
 /// If the database is replaced by an older copy, the count is smaller than that of the machine. The numbers of changes don't
 /// show it: others may have sent more since then. Nothing is counted until the machine has learned it, because
 /// answers can be lost.
-async fn count(engine: &Engine, caller: &WritingCaller, guest: &Guest, counts: bool) -> Result<u64> {
-    let project = caller.begin_project(engine).await?;
+async fn count(engine: &Engine, project: &WritableProject, guest: &Guest, counts: bool) -> Result<u64> {
     let (scope, source) = (&project.scope, format!("pages of {}", guest.device));
     let counted = project.store.import_cursor(scope, &source).await?;
     let before = counted.and_then(|counted| counted.parse().ok()).unwrap_or(0_u64);
@@ -258,19 +255,14 @@ pub async fn give(
     guest: &Guest,
     after: i64,
 ) -> Result<(Vec<u8>, Touched)> {
-    let (page, end, touched) = packed(engine, caller, guest, after).await?;
-    let before = count(engine, caller, guest, end.next != after).await?;
+    let project = caller.begin_project(engine).await?;
+    let (page, end, touched) = packed(&project, guest, after).await?;
+    let before = count(engine, &project, guest, end.next != after).await?;
     Ok((page.finish(End { before: Some(before), ..end }), touched))
 }
 
 /// Returns a page that isn't finished, its end, and the memories in it.
-async fn packed(
-    engine: &Engine,
-    caller: &WritingCaller,
-    guest: &Guest,
-    after: i64,
-) -> Result<(Packer, End, Touched)> {
-    let project = caller.project(engine).await?;
+async fn packed(project: &WritableProject, guest: &Guest, after: i64) -> Result<(Packer, End, Touched)> {
     let wanted = guest.wanted();
     let mut page = Packer::default();
     let mut touched = Touched::default();
@@ -331,7 +323,6 @@ mod tests {
             device: "0123456789abcdef".into(),
             with_private: false,
             pages: 0,
-            is_whole: false,
         }
     }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::caller::WritingCaller;
 use crate::engine::{Duty, Engine, Working};
-use crate::exchange::connection::{Connection, Place};
+use crate::exchange::connection::{Connection, Place, Progress};
 use crate::exchange::run::place;
 use tiro_base::error::Result;
 use tiro_sync::remote::Remote;
@@ -66,7 +66,7 @@ async fn wait(engine: &Engine, caller: &WritingCaller, useless: Option<i64>) -> 
     }
     let Some(_waiting) = place.begin_waiting() else { return Outcome::Left };
     let began = Instant::now();
-    match ask(&place, &connection, after).await {
+    match ask(&place, &connection, &progress).await {
         Ok(true) => Outcome::Changed(after),
         Ok(false) if began.elapsed() >= SHORTEST => Outcome::Nothing,
         Ok(false) => Outcome::Failed,
@@ -87,10 +87,10 @@ fn begin<'e>(engine: &'e Engine, caller: &WritingCaller) -> Option<(Place, Conne
     Some((place, connection, turn))
 }
 
-/// Returns whether the server has something after the number `after`, as soon as it has.
-async fn ask(place: &Place, connection: &Connection, after: i64) -> Result<bool> {
+/// Returns whether the server has something that isn't received yet, as soon as it has.
+async fn ask(place: &Place, connection: &Connection, progress: &Progress) -> Result<bool> {
     let server = Server::read(&connection.server)?;
     let remote = Remote::waiting(&server, &place.key()?)?;
-    let wanted = place.progress(connection).wanted(connection);
-    remote.wait(wanted, after).await.map_err(|trouble| trouble.error(&server))
+    let waited = remote.wait(progress.wanted(connection), progress.received).await;
+    waited.map_err(|trouble| trouble.error(&server))
 }

@@ -80,14 +80,18 @@ pub fn admitted(
             (known.is_marked, known.importance, known.marked_at);
     }
     if !is_own && !rights.forgets_others {
-        state = if incoming.is_purged { *known } else { as_forgotten(state, known) };
+        state = as_marked(state, known);
     }
     let all = ExchangedState::merged(known, incoming);
     Admitted { state, is_refused: all != ExchangedState::merged(known, &state) }
 }
 
-/// Returns `state`, but forgotten or purged as `known` is.
-fn as_forgotten(state: ExchangedState, known: &ExchangedState) -> ExchangedState {
+/// Returns what `state` changes in a memory that it may not forget: its mark, and nothing if it purges another person's
+/// memory with the same id.
+fn as_marked(state: ExchangedState, known: &ExchangedState) -> ExchangedState {
+    if state.is_purged {
+        return *known;
+    }
     let ExchangedState { is_forgotten, forgotten_at, is_purged, .. } = *known;
     ExchangedState { is_forgotten, forgotten_at, is_purged, ..state }
 }
@@ -224,9 +228,7 @@ pub fn verdict(
         return nothing(MergeOutcome::Conflict);
     }
     let incoming = match may_store && known.is_here && !known.is_by_author {
-        // Somebody else purged a commit, with its mark. This one stays.
-        true if incoming.is_purged => &known.state,
-        true => &as_forgotten(*incoming, &known.state),
+        true => &as_marked(*incoming, &known.state),
         false => incoming,
     };
     let Admitted { state: admitted, is_refused } = admitted(&known.state, incoming, is_own, rights);

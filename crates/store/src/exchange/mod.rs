@@ -54,7 +54,7 @@ pub trait ReadChanges: Send + Sync {
 #[async_trait]
 pub trait MergeChanges: Send + Sync {
     /// Merges changes of the peer `peer` in order, and returns what became of each. All of them are merged in one transaction,
-    /// unless a change follows the purge of the same memory.
+    /// unless the content of one author's commit follows the purge of the same commit of another one.
     ///
     /// - A memory that is not known is stored with its author and its state. If only the state of a memory of the reader
     ///   came, the state is remembered, and is merged with the content when that arrives. Until then, storing a memory
@@ -65,8 +65,8 @@ pub trait MergeChanges: Send + Sync {
     /// - The state of a known memory becomes [`ExchangedState::merged`] of both states. Its text, author, session and
     ///   visibility never change. A memory is known if the reader sees it, and its id, or the id under which it travels,
     ///   is the id of the change.
-    /// - A change in another's name neither forgets, restores nor purges a memory of the reader that is here: of a commit
-    ///   that several people imported, each has their own.
+    /// - A change in another's name than that of the author neither forgets, restores nor purges a memory that is here: of a
+    ///   commit that several people imported, each has their own.
     /// - If a memory becomes forgotten, so do all memories derived from it, as by
     ///   [`Forget::forget`](crate::Forget::forget), but no operation can undo it. A memory that was forgotten is living
     ///   again if the merged state says so.
