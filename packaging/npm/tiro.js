@@ -49,9 +49,11 @@ function end(code, signal) {
 }
 
 const program = find();
-const child = spawn(program, process.argv.slice(2), { stdio: "inherit" });
-child.on("error", (error) => fail(`cannot start ${program}: ${error.message}`, `install ${name} again`));
-child.on("exit", end);
+let child;
+// Before the program starts: a signal that ended this process alone would leave the program behind.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
   process.on(signal, () => child.kill(signal));
 }
+child = spawn(program, process.argv.slice(2), { stdio: "inherit" });
+child.on("error", (error) => fail(`cannot start ${program}: ${error.message}`, `install ${name} again`));
+child.on("exit", end);
