@@ -13,6 +13,7 @@ from .user import User, check
 PROCESSOR = {"x86_64": ("x64", "amd64"), "aarch64": ("arm64", "arm64")}.get(platform.machine(), ("", ""))
 
 NOBODY = 65534
+PLUGIN = pathlib.Path(__file__).resolve().parent.parent / "claude-plugin"
 
 
 def one(packages, *patterns):
@@ -137,10 +138,25 @@ def in_a_read_only_home(folder, options):
     return errors[0].replace(str(folder), "…")
 
 
+def as_plugin(folder, options):
+    """Compares the plugin of the marketplace with the one that `tiro init` writes: only the program differs."""
+    user = User(folder)
+    _, place = unpacked(folder, options)
+    user.begin()
+    user.run(place / "bin/tiro", "init", "--yes", cwd=user.project)
+    written = user.home / ".claude/skills/tiro"
+    program = json.loads((written / ".mcp.json").read_text())["mcpServers"]["tiro"]["command"]
+    for name in (".mcp.json", "hooks/hooks.json"):
+        expected = json.loads((written / name).read_text().replace(program, "${CLAUDE_PLUGIN_ROOT}/start"))
+        check(json.loads((PLUGIN / name).read_text()) == expected, f"`{name}` of the plugin is not that of `tiro init`")
+    return "the servers and hooks are those of `tiro init`"
+
+
 TRIALS = {
     "tarball": as_archive,
     "tarball, behind a link": behind_a_link,
     "deb": with_dpkg,
     "mcpb": as_bundle,
+    "plugin": as_plugin,
     "read-only home": in_a_read_only_home,
 }
