@@ -5,7 +5,8 @@ import pathlib
 import subprocess
 import tempfile
 
-from .release import HERE
+from . import archives
+from .release import HERE, File
 
 ARCHITECTURES = {"x64": "amd64", "arm64": "arm64"}
 # Debian's own list. The one in /etc/ssl may have additions of this machine, which don't belong into an image.
@@ -17,13 +18,13 @@ def build(release):
     for platform in release.programs:
         if platform.os == "linux" and platform.is_static:
             with tempfile.TemporaryDirectory() as folder:
-                archive = pathlib.Path(folder, "image.tar")
-                image(release, platform, pathlib.Path(folder), archive)
-                yield f"{release.name}-{release.version}-{platform.os}-{platform.cpu}.oci.tar", archive.read_bytes()
+                files = image(release, platform, pathlib.Path(folder))
+                content = archives.tar(files, release.time)
+                yield f"{release.name}-{release.version}-{platform.os}-{platform.cpu}.oci.tar", content
 
 
-def image(release, platform, folder, archive):
-    """Builds the image in `folder`. No program runs in it, so the processor of this machine does not matter."""
+def image(release, platform, folder):
+    """Builds the image in `folder`, and returns its files. No program runs in it, so any processor can build it."""
     context = folder / "context"
     write(context, [release.program(platform, "root/usr/bin"), release.weights("root/usr/share")])
     write(context, release.licences("root/usr/share/doc/tiro/"))
@@ -44,7 +45,9 @@ def image(release, platform, folder, archive):
         "--identity-label=false", "--file", HERE / "container/Containerfile", "--tag", name, context,
     ]
     buildah(storage, *made)
-    buildah(storage, "push", name, f"oci-archive:{archive}:{name}")
+    layout = folder / "layout"
+    buildah(storage, "push", "--compression-format", "gzip", "--compression-level", "9", name, f"oci:{layout}:{name}")
+    return [File(path.relative_to(layout).as_posix(), path.read_bytes()) for path in layout.rglob("*") if path.is_file()]
 
 
 def write(folder, files):
