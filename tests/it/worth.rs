@@ -130,4 +130,10 @@ fn notes_about_the_same_thing_are_named_with_their_times_the_newest_first() {
     assert_eq!(hits[0]["text"], json!("Mara hates the ferry"));
     let text = server.text("search_project_memory", json!({"query": "does Mara like the ferry"}));
     assert!(text.contains("are about the same thing"), "{text}");
+    // If the older one was replaced, it says so itself.
+    let [new, old] = [0, 1].map(|at| hits[at]["id"].clone());
+    server.data("forget_context", json!({"ids": [old]}));
+    server.data("store_memory", json!({"text": "Mara tolerates the ferry", "supersedes": [new]}));
+    let text = server.text("search_project_memory", json!({"query": "does Mara like the ferry"}));
+    assert!(text.contains("superseded by") && !text.contains("are about the same thing"), "{text}");
 }

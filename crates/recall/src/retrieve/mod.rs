@@ -203,6 +203,14 @@ async fn settle(
             superseded::newest_first(superseded::latest_of_best(ranked), &texts.collect());
     }
     (found.ranked, found.superseded) = superseded::current_first(&replaced, ranked, query, filter);
+    // That a note was replaced is said with the note.
+    let SearchResult { ranked, superseded, alike, .. } = found;
+    let is_replaced = |id: &MemoryId| {
+        ranked
+            .iter()
+            .any(|each| each.place.id == *id && superseded.contains_key(&(each.store, each.place.key)))
+    };
+    alike.retain(|[_, older]| !is_replaced(older));
     Ok(())
 }
 
