@@ -226,7 +226,9 @@ fn note(record: &mut Record, change: &Change) {
         return;
     };
     file.made.extend(made.into_iter().filter(|dir| !file.made.contains(dir)).collect::<Vec<_>>());
-    let is_unchanged = change.before.as_ref().is_some_and(|before| file.wrote.contains(before));
+    // A plan that was made before another process wrote the file begins with the former content, too.
+    let is_former = change.before == file.before;
+    let is_unchanged = is_former || change.before.as_ref().is_some_and(|before| file.wrote.contains(before));
     if !is_unchanged {
         // The file was changed after we wrote it. From now on, its former content is the current content without our
         // entries.

@@ -484,6 +484,21 @@ fn two_at_once_do_not_mix() {
 }
 
 #[cfg(unix)]
+/// The second process planned before the first one wrote.
+#[test]
+fn what_two_set_up_at_once_is_restored_exactly() {
+    let home = Home::new();
+    home.put(".gemini/settings.json", "{\"theme\": \"dark\"}\n");
+    let before = home.everything();
+    let (first, second) = (home.plan(), home.plan());
+    assert!(apply(&first.changes, &home.record()).unwrap().findings.is_empty());
+    apply(&second.changes, &home.record()).unwrap();
+    home.set_up();
+    let removed = home.remove();
+    assert!(removed.edited.is_empty() && removed.findings.is_empty(), "{removed:?}");
+    assert_eq!(home.everything(), before);
+}
+
 #[test]
 fn the_record_is_private() {
     use std::os::unix::fs::PermissionsExt;
