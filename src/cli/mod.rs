@@ -37,7 +37,7 @@ use team::{audit, share, teams, user};
 use tiro_base::error::{self, Context, Kind, Result};
 use tiro_base::times;
 use tiro_host::caller::WritingCaller;
-use tiro_host::config::{Config, DatabaseUrl};
+use tiro_host::config::{Config, DatabaseUrl, build};
 use tiro_host::engine::Engine;
 use tiro_host::idle::later;
 #[cfg(feature = "team")]
@@ -49,7 +49,7 @@ use tiro_valkey::Valkey;
 
 /// A memory for coding agents: MCP server and command line.
 #[derive(Parser)]
-#[command(name = "tiro", version, about, propagate_version = true)]
+#[command(name = "tiro", version = build::description(), about, propagate_version = true)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -224,7 +224,7 @@ fn without_hidden(mut error: clap::Error) -> clap::Error {
 fn shown() -> clap::Command {
     let whole = Cli::command();
     clap::Command::new("tiro")
-        .version(env!("CARGO_PKG_VERSION"))
+        .version(build::version())
         .about(whole.get_about().cloned().unwrap_or_default())
         .propagate_version(true)
         .subcommand_required(true)

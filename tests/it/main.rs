@@ -40,6 +40,8 @@ mod forgets;
 mod harness;
 #[cfg(unix)]
 mod hostile_repositories;
+#[cfg(unix)]
+mod installed;
 mod judges;
 mod keeps_out;
 mod large;

@@ -18,8 +18,8 @@ use crate::error::{Context, Error, Kind, Result, quoted};
 /// The private files and folders in a data directory, by name.
 const OWN_NAMES: [&str; 7] = [OWNER_STORE, "projects", "spool", "init", "demo", "looks", "connections"];
 
-/// The folder in a data directory that is not private.
-const MODELS: &str = "models";
+/// The folders in a data directory that are not private: models, and a copy of the program.
+const PUBLIC: [&str; 2] = ["models", "bin"];
 
 /// The database that marks a folder as a data directory.
 const OWNER_STORE: &str = "owner.db";
@@ -172,7 +172,7 @@ fn holds_only_ours(path: &Path) -> bool {
         let is_beside =
             |rest: &str| BESIDE.contains(&rest) || (rest.starts_with('.') && rest.contains(".part"));
         let is_own = |own: &str| name == own || name.strip_prefix(own).is_some_and(is_beside);
-        name == MODELS || OWN_NAMES.iter().any(|own| is_own(own))
+        PUBLIC.contains(&&*name) || OWN_NAMES.iter().any(|own| is_own(own))
     })
 }
 

@@ -37,6 +37,7 @@ use std::ops::{ControlFlow, Range};
 
 pub use embedder::{Embedder, embed_whole};
 pub use encoder::{Embedding, Encode, Encoded, Encoders, Loaded, Local, Piece};
+pub use install::{InstalledModel, Models};
 pub use model::Model;
 pub use raw::give_back_freed;
 

@@ -14,7 +14,7 @@ use tiro_base::error::{Context, Error, Kind, Result, quoted};
 use tiro_base::memory::{Level, Role};
 use tiro_base::times::parse_time;
 use tiro_digest::summarize::{self, Source};
-use tiro_embed::{Embedder, embed_whole, install};
+use tiro_embed::{Embedder, embed_whole};
 use tiro_host::engine::Engine;
 use tiro_redact::Redactor;
 use tiro_sqlite::vectors::{Filter, VectorIndex, VectorRow, encode_f16, rescore};
@@ -103,9 +103,9 @@ pub fn run(engine: &Engine, args: Args) -> Result<ExitCode> {
 
 /// Loads the embedding model that is in use.
 fn embedder_of(engine: &Engine) -> Result<Embedder> {
-    let models = &engine.config().model_dir;
-    let model = install::chosen(models);
-    Embedder::load(model, &model.folder(models))
+    let models = &engine.config().models;
+    let model = models.chosen();
+    Embedder::load(model, &models.folder(model))
 }
 
 fn embed(engine: &Engine, path: &Path, rounds: usize, threads: usize) -> Result<Value> {

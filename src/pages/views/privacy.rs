@@ -176,7 +176,7 @@ fn places(engine: &Engine, store: Option<&str>) -> Markup {
                 ("Memory of this project", Some(html! { @if let Some(store) = store { code { (plain(store)) } } @else { "not made yet" } })),
                 ("All data", path(&config.data_dir)),
                 ("Configuration", config.sources.file.as_deref().and_then(path)),
-                ("Models", path(&config.model_dir)),
+                ("Models", path(&config.models.folder(config.models.chosen()))),
             ]))
             p.note { "Only you can read them. " code { "tiro projects remove" } " deletes a project, " code { "tiro init --remove" } " disconnects Tiro." }
         }

@@ -4,6 +4,7 @@
 //! providers are read again, for each question to a model, because the file may change while a server runs.
 #![expect(clippy::disallowed_methods, reason = "only this module reads the environment")]
 
+pub mod build;
 mod edit;
 mod encoding;
 mod endpoint;
@@ -33,6 +34,7 @@ use tiro_base::error::{Context, Error, Kind, Result};
 use tiro_base::scope::TenantId;
 use tiro_capture::clients::Places;
 use tiro_capture::sources::Ignored;
+use tiro_embed::Models;
 
 /// The settings of a process. Reading the settings from the environment and the configuration file opens no store and
 /// creates nothing.
@@ -48,8 +50,9 @@ pub struct Config {
     pub server_key: Option<ServerKey>,
     /// The folder of the programs of PostgreSQL that `tiro serve --try` starts: `TIRO_TRY_POSTGRES`.
     pub trial_postgres: Option<PathBuf>,
-    /// The directory of models: `TIRO_MODEL_DIR`, otherwise `models` in the data directory.
-    pub model_dir: PathBuf,
+    /// The folders of models: `TIRO_MODEL_DIR`, otherwise `models` in the data directory and the folder of the package in
+    /// which the program came.
+    pub models: Models,
     /// The project named by `--project`, `TIRO_PROJECT` or `CLAUDE_PROJECT_DIR`.
     pub project: Option<PathBuf>,
     /// Whether the user named the project, by `--project` or `TIRO_PROJECT`. `CLAUDE_PROJECT_DIR` doesn't count,
@@ -116,7 +119,7 @@ impl Config {
             valkey: None,
             server_key: None,
             trial_postgres: None,
-            model_dir: folder.join("models"),
+            models: Models::only(folder.join("models")),
             project: None,
             is_project_named: false,
             sudo_user: None,
@@ -209,7 +212,7 @@ impl Config {
             sources: Sources { file: path("TIRO_CONFIG").or_else(in_home), ..Sources::default() },
             fault: None,
             ignored: Ignored::default(),
-            model_dir: path("TIRO_MODEL_DIR").unwrap_or_else(|| data_dir.join("models")),
+            models: path("TIRO_MODEL_DIR").map_or_else(|| models(&data_dir), Models::only),
             data_dir,
             valkey: set("TIRO_VALKEY").and_then(|url| url.into_string().ok()).map(DatabaseUrl),
             database: set("TIRO_DATABASE").and_then(|url| url.into_string().ok()).map(DatabaseUrl),
@@ -263,13 +266,56 @@ impl Config {
         let name = std::env::args_os().next();
         let started =
             program::Started { name: name.as_deref(), directories: &directories, folders: &folders };
-        Ok(program::stable(&real_program()?, &started))
+        let program = program::stable(&real_program()?, &started);
+        Ok(if program::is_cached(&program) { self.kept_program() } else { program })
+    }
+
+    /// Returns the path of this program if it lies in the cache of a command that runs programs without installing them, such
+    /// as `npx`. Such a program has to be copied to [`Config::kept_program`].
+    ///
+    /// # Errors
+    ///
+    /// [`Kind::Io`] if the operating system doesn't report the path.
+    pub fn cached_program(&self) -> Result<Option<PathBuf>> {
+        let program = real_program()?;
+        Ok((self.program()? == self.kept_program() && program::is_cached(&program)).then_some(program))
+    }
+
+    /// Returns the real path of this program.
+    ///
+    /// # Errors
+    ///
+    /// [`Kind::Io`] if the operating system doesn't report the path.
+    pub fn real_program(&self) -> Result<PathBuf> {
+        let program = real_program()?;
+        Ok(std::fs::canonicalize(&program).unwrap_or(program))
+    }
+
+    /// Returns the real paths of the programs of this name in the folders of `PATH`.
+    pub fn programs_on_path(&self) -> Vec<PathBuf> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let folders = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
+        folders.filter_map(|folder| std::fs::canonicalize(folder.join(program::NAME)).ok()).collect()
+    }
+
+    /// Returns the path in the data directory for a copy of this program.
+    pub fn kept_program(&self) -> PathBuf {
+        self.data_dir.join("bin").join(program::NAME)
     }
 
     /// Returns whether starting `path` starts this program, directly or through links or a shim.
     pub fn is_started_by(&self, path: &Path) -> bool {
         let real = real_program().map(|real| std::fs::canonicalize(&real).unwrap_or(real));
         real.is_ok_and(|real| program::leads_to(path, &real))
+    }
+}
+
+/// Returns the folders of models in the data directory, and beside this program.
+fn models(data_dir: &Path) -> Models {
+    let own = data_dir.join("models");
+    match real_program().ok().and_then(|program| std::fs::canonicalize(program).ok()) {
+        Some(program) => Models::beside(own, &program),
+        None => Models::only(own),
     }
 }
 

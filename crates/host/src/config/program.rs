@@ -62,7 +62,19 @@ pub fn leads_to(path: &Path, real: &Path) -> bool {
 }
 
 /// The file name of the program, wherever it is installed.
-const NAME: &str = if cfg!(windows) { "tiro.exe" } else { "tiro" };
+pub const NAME: &str = if cfg!(windows) { "tiro.exe" } else { "tiro" };
+
+/// Returns whether the program lies in the cache of a command that runs programs without installing them: npx, `pnpm dlx`,
+/// `yarn dlx`, bunx, uvx or `pipx run`.
+pub fn is_cached(program: &Path) -> bool {
+    let parts: Vec<_> = program.components().map(|part| part.as_os_str().to_string_lossy()).collect();
+    let named = |part: &str| {
+        ["_npx", "dlx", "archive-v0", "environments-v2", "builds-v0"].contains(&part)
+            || ["dlx-", "bunx-"].iter().any(|beginning| part.starts_with(beginning))
+    };
+    let of_pipx = |two: &[std::borrow::Cow<'_, str>]| two[0] == "pipx" && two[1] == ".cache";
+    parts.iter().any(|part| named(part)) || parts.windows(2).any(of_pipx)
+}
 
 /// Returns whether the file has a name by which our entries in configurations are recognised.
 fn is_named_tiro(path: &Path) -> bool {
@@ -146,6 +158,26 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;
+
+    #[test]
+    fn what_runs_from_a_cache_is_not_installed() {
+        let cached = [
+            "/h/.npm/_npx/0f3/node_modules/tiro-memory-linux-x64/bin/tiro",
+            "/h/.cache/pnpm/dlx/0f3/node_modules/.pnpm/tiro-memory/node_modules/tiro-memory/bin/tiro",
+            "/tmp/bunx-1000-tiro-memory@latest/node_modules/tiro-memory-linux-x64/bin/tiro",
+            "/h/.cache/uv/archive-v0/Dg3/bin/tiro",
+            "/h/.local/pipx/.cache/0f3/bin/tiro",
+        ];
+        let installed = [
+            "/usr/lib/node_modules/tiro-memory/node_modules/tiro-memory-linux-x64/bin/tiro",
+            "/h/.local/share/uv/tools/tiro-memory/bin/tiro",
+            "/h/.local/pipx/venvs/tiro-memory/bin/tiro",
+            "/opt/homebrew/Cellar/tiro/0.1.0/bin/tiro",
+            "/usr/bin/tiro",
+        ];
+        cached.iter().for_each(|path| assert!(is_cached(Path::new(path)), "{path}"));
+        installed.iter().for_each(|path| assert!(!is_cached(Path::new(path)), "{path}"));
+    }
 
     struct Machine(tempfile::TempDir);
 

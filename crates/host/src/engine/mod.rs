@@ -24,7 +24,7 @@ use crate::config::{Config, Encoding};
 use tiro_base::error::{Error, Kind, Result, partial};
 use tiro_base::memory::{Content, Millis};
 use tiro_base::private;
-use tiro_embed::{Embedder, Loaded, Model, install};
+use tiro_embed::{Embedder, Loaded, Model};
 use tiro_files::Extractor;
 use tiro_git::Repository;
 
@@ -101,7 +101,7 @@ impl Notices {
 impl Engine {
     /// Returns an engine that has opened nothing yet, and keeps memories in `stores`.
     pub fn new(config: Config, stores: Arc<dyn Stores>) -> Engine {
-        let process = Arc::new(Process::new(config.model_dir.clone(), random()));
+        let process = Arc::new(Process::new(config.models.clone(), random()));
         Engine::within(process, config, stores)
     }
 
@@ -266,12 +266,12 @@ impl Engine {
     ///
     /// A missing or damaged model is not an error, because searches then work by words.
     pub async fn embedding(&self) -> Embedding {
-        self.embedding_by(install::chosen(&self.process.model_dir)).await
+        self.embedding_by(self.process.models.chosen()).await
     }
 
     /// Returns the embedder of `model`. The first call loads it.
     pub async fn embedding_by(&self, model: Model) -> Embedding {
-        let folder = model.folder(&self.process.model_dir);
+        let folder = self.process.models.folder(model);
         let place = folder.clone();
         let loaded = self.process.embedders[model as usize]
             .get_or_try_init(async || {
@@ -302,7 +302,7 @@ impl Engine {
     ///
     /// [`Kind::BadInput`] if there is no such model.
     pub fn model(&self, name: Option<&str>) -> Result<Model> {
-        let Some(name) = name else { return Ok(install::chosen(&self.process.model_dir)) };
+        let Some(name) = name else { return Ok(self.process.models.chosen()) };
         Model::parse(name).ok_or_else(|| {
             Error::bad_input(format!("nothing embeds as `{}`", tiro_base::error::quoted(name)))
                 .hint("set `embedding.prose` and `embedding.code` to `english`, `multilingual`, `local` or a provider")

@@ -1,13 +1,12 @@
 //! The data that all users of a process share.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tokio::sync::{OnceCell, watch};
 
 use tiro_base::scope::{ProjectId, TenantId};
-use tiro_embed::{Embedder, Model};
+use tiro_embed::{Embedder, Model, Models};
 use tiro_files::Extractor;
 use tiro_store::clock::Clock;
 
@@ -21,8 +20,8 @@ pub const MOST_OPEN: usize = 32;
 pub(super) struct Process {
     /// The name under which the process takes leases.
     pub name: String,
-    /// The directory of models.
-    pub model_dir: PathBuf,
+    /// The folders of models.
+    pub models: Models,
     /// The embedders of [`Model::ALL`], in the same order.
     pub embedders: [OnceCell<Arc<Embedder>>; Model::ALL.len()],
     pub opened: Opened,
@@ -54,10 +53,10 @@ pub struct Working<'a> {
 }
 
 impl Process {
-    pub fn new(model_dir: PathBuf, random: [u8; 4]) -> Process {
+    pub fn new(models: Models, random: [u8; 4]) -> Process {
         Process {
             name: format!("{}-{:08x}", std::process::id(), u32::from_ne_bytes(random)),
-            model_dir,
+            models,
             embedders: Default::default(),
             opened: Opened::default(),
             clock: Arc::default(),
@@ -156,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_project_has_one_worker_at_a_time() {
-        let process = Process::new(PathBuf::new(), [0; 4]);
+        let process = Process::new(Models::only(std::path::PathBuf::new()), [0; 4]);
         let [one, other] = [1, 2].map(|byte| ProjectId::from_random([byte; 8]));
         let [ana, ben] = ["ana", "ben"].map(TenantId::new);
         let turn = process.works_on((&ana, &one), Duty::Upkeep);

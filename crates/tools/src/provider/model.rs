@@ -64,7 +64,7 @@ pub async fn install(
                 .hint("name a folder with the published files of the model, or an archive of them"));
         }
     };
-    let models = engine.config().model_dir.clone();
+    let models = engine.config().models.clone();
     let install = move || install::install(model, &source, &models, &progress);
     let installed = tokio::task::spawn_blocking(install)
         .await
@@ -79,8 +79,8 @@ pub async fn install(
 
 /// Lists the installed models. Reads each of their files and compares its hash with the expected one.
 pub fn list(engine: &Engine) -> Listed {
-    let models = install::list(&engine.config().model_dir);
-    let model = |model: install::InstalledModel| Model {
+    let models = engine.config().models.list();
+    let model = |model: tiro_embed::InstalledModel| Model {
         name: model.model.name().to_owned(),
         folder: model.folder.display().to_string(),
         bytes: model.bytes,

@@ -28,7 +28,7 @@ use tiro_base::filter::Filter;
 use tiro_base::humanize::counted;
 use tiro_base::memory::Kind as MemoryKind;
 use tiro_embed::Model;
-use tiro_embed::install::{self, Progress};
+use tiro_embed::install::Progress;
 use tiro_host::caller::{Caller, WritingCaller};
 use tiro_host::engine::{Embedding, Engine};
 
@@ -209,7 +209,7 @@ impl StepOutcome for History {
 }
 
 async fn install_model(engine: &Engine, progress: impl Fn(Progress<'_>) + Send + 'static) -> Result<String> {
-    let models = install::list(&engine.config().model_dir);
+    let models = engine.config().models.list();
     if let Some(found) = models.iter().find(|model| model.problem.is_none()) {
         return Ok(format!("{}, installed already", found.model.name()));
     }

@@ -1,6 +1,7 @@
 //! Checks the installation and reports how to repair each fault.
 
 mod clients;
+mod programs;
 mod server;
 mod surroundings;
 
@@ -18,9 +19,8 @@ use tiro_base::memory::Content;
 use tiro_base::private;
 use tiro_base::scope::Scope;
 use tiro_capture::follow::history::{Share, Stored, share};
-use tiro_embed::install;
 use tiro_host::caller::Caller;
-use tiro_host::config::{Configured, Encoding};
+use tiro_host::config::{Configured, Encoding, build};
 use tiro_host::engine::Engine;
 use tiro_host::project::{OpenProject, SeenProject};
 use tiro_store::{Check, Damage, ProjectRow, ReadStore, Registry};
@@ -56,7 +56,8 @@ const PROBE_BYTES: usize = 64 << 10;
 
 /// Runs every check. Reads the whole store and changes nothing.
 pub async fn run(engine: &Engine, caller: &Caller) -> Result<Output> {
-    let mut findings = vec![configuration(engine), data_directory(engine), surroundings::disk(engine)];
+    let mut findings = programs::check(engine, caller).await;
+    findings.extend([configuration(engine), data_directory(engine), surroundings::disk(engine)]);
     findings.extend(providers(engine));
     findings.push(model(engine));
     findings.push(surroundings::documents(engine).await);
@@ -96,7 +97,7 @@ pub async fn run(engine: &Engine, caller: &Caller) -> Result<Output> {
     findings.extend(clients::check(engine, caller).await);
     findings.extend(clients::retention(engine));
     let ok = findings.iter().all(|finding| finding.ok);
-    Ok(Output { version: env!("CARGO_PKG_VERSION"), findings, ok })
+    Ok(Output { version: build::description(), findings, ok })
 }
 
 fn configuration(engine: &Engine) -> Finding {
@@ -189,7 +190,7 @@ fn exposed(folder: &Path) -> Option<(String, String)> {
 }
 
 fn model(engine: &Engine) -> Finding {
-    let models = install::list(&engine.config().model_dir);
+    let models = engine.config().models.list();
     let what = "embedding model";
     let sources = &engine.config().sources;
     let encoding = sources.options().and_then(|options| sources.encoding(&options, Content::Prose));

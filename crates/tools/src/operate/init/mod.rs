@@ -1,5 +1,6 @@
 //! Connects Tiro to the agents installed on this machine, and disconnects it.
 
+mod keep;
 mod text;
 
 use std::collections::BTreeSet;
@@ -7,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use self::keep::Copies;
 use tiro_base::error::{Error, Kind, Result, quoted};
 use tiro_base::file::path_of;
 use tiro_base::humanize::counted;
@@ -32,6 +34,8 @@ const BYTES_A_SECOND: u64 = 4 * 1024 * 1024;
 pub struct Prepared {
     /// The files that would change.
     pub plan: Plan,
+    /// The program and its model, if they have to be copied first.
+    copies: Copies,
     /// Which projects are captured from now on.
     pub scope: Scope,
     /// Which projects were captured before; `None` if the user never chose.
@@ -133,6 +137,7 @@ pub async fn prepare(
     let repository = project.as_ref().and_then(|project| project.repository.as_deref());
     let git = repository.map(|repository| git_place(engine, repository, Vec::new()));
     let plan = clients::plan(places, &engine.config().program()?, git.as_ref(), reading)?;
+    let copies = Copies::needed(engine.config())?;
     let root = project.as_ref().map(|project| project.root.clone());
     let additional = by_hand::look(places, root.as_deref(), Some(&plan));
     let backfill = match &project {
@@ -145,6 +150,7 @@ pub async fn prepare(
     };
     Ok(Prepared {
         plan,
+        copies,
         scope,
         scope_before,
         is_chosen,
@@ -177,6 +183,7 @@ pub fn first_call_makes(engine: &Engine, project: &SeenProject) -> Vec<String> {
 /// Writes the prepared changes, and records the previous content of each file. If the user accepted the offers of the
 /// plan, they were moved to its changes, and are written too.
 pub fn apply(engine: &Engine, prepared: &Prepared) -> Result<Output> {
+    prepared.copies.make()?;
     let Applied { written, mut findings } = clients::apply(&prepared.plan.changes, &record(engine))?;
     findings.extend(prepared.plan.findings.iter().cloned());
     findings.extend(additional_servers(engine, prepared)?);
@@ -261,6 +268,9 @@ pub async fn remove(engine: &Engine, caller: &Caller, others: &Others) -> Result
         removed.notes.push(format!("Clients stay set up, since {count} captured."));
     } else {
         Scope::forget(data_dir);
+        if keep::remove(engine.config())? {
+            removed.notes.push("Removed the copy of the program from the data directory.".to_owned());
+        }
     }
     Ok(removed)
 }
@@ -388,6 +398,7 @@ impl Prepared {
     pub fn is_new(&self) -> bool {
         let is_chosen = self.scope == Scope::Machine || self.project.is_none() || self.is_chosen;
         !self.plan.changes.is_empty()
+            || !self.copies.is_empty()
             || self.scope_before.is_some_and(|before| before != self.scope)
             || !is_chosen
     }

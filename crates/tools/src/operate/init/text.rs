@@ -13,7 +13,7 @@ use tiro_capture::spool::capture::Scope;
 impl Prepared {
     /// Returns the changes that would be made, as text.
     pub fn text(&self) -> String {
-        let mut text = self.plan.text();
+        let mut text = self.copies.text() + &self.plan.text();
         if self.plan.found.is_empty() {
             text +=
                 "No client is installed (Claude Code, Codex, Gemini CLI), and this is not a repository.\n";

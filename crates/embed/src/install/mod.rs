@@ -2,7 +2,7 @@
 //!
 //! The model's files come from a folder or archive that the user names, from the Hugging Face hub (the default model
 //! only), or from a package in the Python package index. The files are verified against digests that are fixed here, so
-//! the source need not be trusted. After that, the files are converted to our own format, which [`super::Embedder`]
+//! the source need not be trusted. After that, the files are converted to our own format, which [`crate::Embedder`]
 //! reads.
 //!
 //! `curl` and `pip` download the files. A TLS library for this single purpose would make up a tenth of the program. The
@@ -12,6 +12,8 @@
 //! A model is written under another name and then renamed, so it is either complete or absent. Another process may
 //! install the same model at the same time, and this process may be killed; neither does harm.
 
+mod models;
+
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -20,11 +22,13 @@ use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
 
-use super::weights::{self, Weights};
-use super::{Model, e5, minilm};
+use crate::weights::{self, Weights};
+use crate::{Model, e5, minilm};
 use tiro_base::error::{Context, Error, Kind, Result, quoted};
 use tiro_base::file::{self, Links};
 use tiro_base::private;
+
+pub use models::{InstalledModel, Models};
 
 const HUB: &str = "https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2/resolve/main";
 /// How long a download may take.
@@ -110,54 +114,24 @@ pub struct Installed {
     pub origin: Option<String>,
 }
 
-/// A model in the data directory.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InstalledModel {
-    /// The model.
-    pub model: Model,
-    /// The folder to load the model from.
-    pub folder: PathBuf,
-    /// The size of the model on disk, in bytes.
-    pub bytes: u64,
-    /// Why the model can't be used; `None` if every byte has just been verified.
-    pub problem: Option<String>,
-}
-
-/// Returns the model that is used: the multilingual model if it is installed in the folder `models`, otherwise the
-/// default model, even if that is not installed.
-pub fn chosen(models: &Path) -> Model {
-    let is_installed = |model: &Model| model.folder(models).join(weights::FILE).exists();
-    Model::ALL.into_iter().rfind(is_installed).unwrap_or(Model::MiniLm)
-}
-
-/// Returns the models in the folder `models`, beginning with the one that is used. Verifies every byte of these models,
-/// which takes about 20 ms for the default model.
-pub fn list(models: &Path) -> Vec<InstalledModel> {
-    let found = Model::ALL.into_iter().rev().filter_map(|model| {
-        let folder = model.folder(models);
-        let path = folder.join(weights::FILE);
-        let bytes = fs::metadata(&path).ok()?.len();
-        let problem = Weights::open(model, &path).err().map(|error| error.to_string());
-        Some(InstalledModel { model, folder, bytes, problem })
-    });
-    found.collect()
-}
-
-/// Installs `model` from `source` into the folder `models`, unless an intact copy is there. Replaces a damaged copy.
+/// Installs `model` from `source` into the user's own folder, unless an intact copy is there or in the package. Replaces
+/// a damaged copy.
 ///
 /// Calls `progress` on this thread, a few times a second during a download.
 pub fn install(
     model: Model,
     source: &Source,
-    models: &Path,
+    models: &Models,
     progress: &dyn Fn(Progress<'_>),
 ) -> Result<Installed> {
-    let folder = model.folder(models);
-    let path = folder.join(weights::FILE);
+    let present = models.folder(model);
+    let path = present.join(weights::FILE);
     if Weights::open(model, &path).is_ok() {
         let bytes = fs::metadata(&path).map_or(0, |metadata| metadata.len());
-        return Ok(Installed { folder, bytes, origin: None });
+        return Ok(Installed { folder: present, bytes, origin: None });
     }
+    let (models, folder) = (models.own(), model.folder(models.own()));
+    let path = folder.join(weights::FILE);
 
     // The model's folder isn't made private: the model is public, and the data directory above it is private.
     private::make_dir(models).map_err(|error| unwritable(models, error))?;
@@ -433,15 +407,16 @@ fn unwritable(path: &Path, error: io::Error) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::*;
 
     fn fails(source: &Source) -> String {
         let data = tempfile::tempdir().unwrap();
-        let error = install(Model::MiniLm, source, data.path(), &|_| {}).unwrap_err();
+        let models = Models::only(data.path().into());
+        let error = install(Model::MiniLm, source, &models, &|_| {}).unwrap_err();
         assert_eq!(error.kind(), Kind::Model);
         let left: Vec<_> = fs::read_dir(Model::MiniLm.folder(data.path())).unwrap().collect();
         assert!(left.is_empty(), "something was left behind: {left:?}");
-        assert!(list(data.path()).is_empty());
+        assert!(models.list().is_empty());
         error.to_string()
     }
 
@@ -469,7 +444,8 @@ mod tests {
     #[test]
     fn a_place_that_cannot_be_written_is_named() {
         let data = tempfile::NamedTempFile::new().unwrap();
-        let error = install(Model::MiniLm, &Source::Any, data.path(), &|_| {}).unwrap_err();
+        let models = Models::only(data.path().into());
+        let error = install(Model::MiniLm, &Source::Any, &models, &|_| {}).unwrap_err();
         assert_eq!(error.kind(), Kind::Io);
         assert!(error.to_string().contains(&data.path().display().to_string()), "{error}");
     }
