@@ -407,7 +407,7 @@ fn unwritable(path: &Path, error: io::Error) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use crate::*;
+    use super::*;
 
     fn fails(source: &Source) -> String {
         let data = tempfile::tempdir().unwrap();
