@@ -46,6 +46,15 @@ fn what_was_superseded_comes_after_what_holds_and_says_so() {
     let (now, was) = (context.find("port 9090").unwrap(), context.find("port 8080").unwrap());
     assert!(now < was && context.contains(&format!("{old}, superseded by {new}")), "{context}");
 
+    // Opened alone or listed, it says so, too.
+    let opened = server.text("expand_detail", json!({"id": old}));
+    assert!(opened.contains(&format!("[superseded by {new} of ")), "{opened}");
+    assert!(!server.text("expand_detail", json!({"id": new})).contains("superseded by"));
+    for args in [&["show", &old][..], &["list"]] {
+        let shown = home.run(&home.dir("project"), args).stdout;
+        assert_eq!(shown.matches(&format!("superseded by {new} of ")).count(), 1, "{args:?}: {shown}");
+    }
+
     // Only the old one has the word; what replaced it is shown, too.
     let hits = server.search("8080");
     assert_eq!(strings(&hits, "id"), [new.as_str(), old.as_str()]);

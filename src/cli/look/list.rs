@@ -105,6 +105,7 @@ fn line(page: &Page, memory: &Listed) -> Vec<Span> {
     }
     line.extend(memory.topic.iter().map(|topic| faint(format!(" [{topic}]"))));
     line.extend(memory.is_owners.then(|| faint(" · all projects".to_owned())));
+    line.extend(memory.superseded.as_ref().map(|superseded| faint(format!(" · {}", superseded.sentence()))));
     line.push(Span::new(Style::Plain, format!(": {}", memory.line)));
     line
 }

@@ -14,6 +14,7 @@ use tiro_tools::common::short_sha;
 use tiro_tools::consult::show_thread;
 use tiro_tools::memory::beside::linked::{self, Linked};
 use tiro_tools::memory::expand_detail;
+use tiro_tools::memory::hits::SupersededBy;
 use tiro_tools::memory::named;
 use tiro_tools::memory::show::{self, Brief, Conversation, Opened, Output};
 
@@ -135,6 +136,7 @@ fn fields(page: &mut Page, opened: &Opened) {
     let fields = [
         ("id", Some(detail.id.clone()).filter(|_| is_commit), Style::Id),
         ("by", opened.speaker.clone(), Style::Name),
+        ("state", detail.superseded.as_ref().map(SupersededBy::sentence), Style::Match),
         ("shared", detail.author.as_ref().map(|author| format!("by {author}")), Style::Name),
         ("when", Some(page.at(&detail.time)), Style::Plain),
         ("session", origin, Style::Id),

@@ -77,7 +77,7 @@ fn page(opened: &Opened, stored: Option<&str>, request: &Request) -> Markup {
     html! {
         h1 { (plain(&title(opened))) @if opened.important { " " span.badge { "important" } } }
         (about(opened))
-        @if let Some(superseded) = &opened.superseded {
+        @if let Some(superseded) = &opened.detail.superseded {
             p.warn {
                 "Superseded by " (to_memory(&superseded.by, "a later memory")) " of " (plain(&superseded.date)) "."
                 @if let Some(statement) = &superseded.statement { " Only this: “" (plain(statement)) "”." }

@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use crate::common;
-use crate::memory::beside::behind;
+use crate::memory::beside::{behind, replaced};
+use crate::memory::hits::SupersededBy;
 use crate::memory::named;
 use crate::memory::show;
 use tiro_base::envelope;
@@ -91,6 +92,9 @@ pub struct Listed {
     /// Whether it belongs to the owner, and so to all projects.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_owners: bool,
+    /// What replaced it, or one of its statements.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub superseded: Option<SupersededBy>,
 }
 
 /// Reads a page of memories of the project, and of the owner unless sessions are named.
@@ -130,7 +134,15 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     if found.is_empty() && project.store.is_empty(&project.scope).await? {
         notices.insert(0, common::nothing_yet(engine, &project).await?);
     }
-    let listed = |(place, memory)| listed(memory, place > 0, caller.author());
+    let mut superseded = Vec::new();
+    for (place, (store, scope)) in places.iter().enumerate() {
+        let own: Vec<&Memory> = found.iter().filter(|(of, _)| *of == place).map(|(_, memory)| memory).collect();
+        superseded.push(replaced::of(*store, scope, &own).await?);
+    }
+    let listed = |(place, memory): (usize, Memory)| {
+        let superseded = superseded[place].remove(&memory.key);
+        listed(memory, superseded, place > 0, caller.author())
+    };
     let memories = found.into_iter().map(listed).collect();
     Ok(Output { memories, next_cursor, notices })
 }
@@ -222,7 +234,12 @@ fn filter(args: &Args, now: Millis) -> Result<Filter> {
     })
 }
 
-fn listed(memory: Memory, is_owners: bool, reader: &AuthorId) -> Listed {
+fn listed(
+    memory: Memory,
+    superseded: Option<SupersededBy>,
+    is_owners: bool,
+    reader: &AuthorId,
+) -> Listed {
     let escaped = |text: &str| envelope::escape(text).into_owned();
     let line = memory.title.as_deref().and_then(show::line).or_else(|| show::line(&memory.text));
     Listed {
@@ -239,6 +256,7 @@ fn listed(memory: Memory, is_owners: bool, reader: &AuthorId) -> Listed {
         tokens: memory.tokens,
         important: memory.marked,
         is_owners,
+        superseded,
     }
 }
 

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use self::page::{Page, fit};
 use crate::common;
 use crate::common::schema::one_of;
-use crate::memory::beside::linked;
+use crate::memory::beside::{linked, replaced};
 use crate::memory::named::{self, Stored};
 use tiro_base::error::{Error, Kind, Result, quoted};
 use tiro_base::memory::{Memory, MemoryId, MemoryKey};
@@ -117,11 +117,12 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         true => linked::of(store.as_ref(), &scope, &memory).await?,
         false => Vec::new(),
     };
+    let superseded = replaced::of(store.as_ref(), &scope, &[&memory]).await?.into_values().next();
     let secret = engine.installation().await?.secret;
     let notices = clamped.into_iter().collect();
     let form = caller.form();
     let reader = caller.author().clone();
-    let page = Page { secret, memory, reader, start, around, references, linked, notices, budget, form };
+    let page = Page { secret, memory, superseded, reader, start, around, references, linked, notices, budget, form };
     // The first count loads the tokenizer's dictionary, which blocks the thread.
     Ok(tokio::task::spawn_blocking(move || fit(page)).await.expect("fitting does not panic"))
 }

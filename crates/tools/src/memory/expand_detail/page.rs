@@ -11,6 +11,7 @@ use crate::common;
 use crate::common::tool::Answer;
 use crate::memory::authors::by;
 use crate::memory::beside::linked::Linked;
+use crate::memory::hits::SupersededBy;
 use tiro_base::envelope;
 use tiro_base::humanize::counted;
 use tiro_base::memory::{DAMAGED, Memory, MemoryId, marked};
@@ -42,6 +43,9 @@ pub struct Output {
     /// Whether the text is not the one that was stored; left out if it is.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_damaged: bool,
+    /// What replaced it, or one of its statements.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub superseded: Option<SupersededBy>,
     /// The text from the cursor on, as far as it fits.
     pub text: String,
     /// Messages before and after it, in order.
@@ -89,6 +93,8 @@ pub(super) struct Page {
     pub secret: [u8; 32],
     /// The memory.
     pub memory: Memory,
+    /// What replaced it, or one of its statements.
+    pub superseded: Option<SupersededBy>,
     /// The caller, whose own memories name no author.
     pub reader: AuthorId,
     /// The byte of the memory's text at which the page begins.
@@ -227,6 +233,7 @@ fn answer(page: &Page, shape: &Shape, shown: &str, end: usize) -> Output {
         memory,
         reader: &page.reader,
         names: &names,
+        superseded: page.superseded.as_ref(),
         references: &shape.references,
         linked: &shape.linked,
     };
@@ -256,6 +263,7 @@ fn answer(page: &Page, shape: &Shape, shown: &str, end: usize) -> Output {
         author,
         time: times::show_time(memory.time),
         is_damaged: memory.is_damaged,
+        superseded: page.superseded.clone(),
         text: shown.to_owned(),
         neighbours: neighbours.collect(),
         references: shape.references.clone(),
@@ -280,6 +288,7 @@ struct Head<'a> {
     memory: &'a Memory,
     reader: &'a AuthorId,
     names: &'a [String],
+    superseded: Option<&'a SupersededBy>,
     references: &'a [String],
     linked: &'a [Linked],
 }
@@ -291,12 +300,15 @@ fn render(
     neighbours: &[Memory],
     next_start: Option<usize>,
 ) -> String {
-    let Head { memory, reader, names, references, linked } = head;
+    let Head { memory, reader, names, superseded, references, linked } = head;
     let mut body = format!("[{} {} {}", memory.kind, memory.id, times::show_time(memory.time));
     for name in names {
         body += &format!(" {}", envelope::name(name));
     }
     body += "]\n";
+    if let Some(superseded) = superseded {
+        body += &format!("[{}]\n", superseded.sentence());
+    }
     if !references.is_empty() {
         body += &format!("[references {}]\n", references.join(", "));
     }

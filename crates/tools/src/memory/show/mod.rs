@@ -12,8 +12,6 @@ use serde::Serialize;
 
 use self::brief::{briefs, escaped};
 use crate::memory::expand_detail::{self, Output as Detail};
-use crate::memory::hits::SupersededBy;
-use crate::memory::hits::from_memory::superseded_by;
 use crate::memory::named;
 
 use tiro_base::error::{self, Error, Result, quoted};
@@ -25,7 +23,6 @@ use tiro_host::engine::Engine;
 use tiro_host::project::OpenProject;
 use tiro_host::summaries::levels::{self, Depth};
 use tiro_recall::retrieve::query;
-use tiro_store::ReplacementQuery;
 
 pub use self::brief::Brief;
 pub use self::brief::line;
@@ -86,9 +83,6 @@ pub struct Opened {
     pub important: bool,
     /// Whether it belongs to the owner, and so to all projects.
     pub is_owners: bool,
-    /// The memory that replaced it, or one of its statements.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub superseded: Option<SupersededBy>,
     /// The memories that it replaced, the latest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub supersedes: Vec<Brief>,
@@ -208,7 +202,6 @@ async fn opened(
         topic: None,
         important: false,
         is_owners: false,
-        superseded: None,
         supersedes: Vec::new(),
         refers_to: Vec::new(),
         referred_to_by: Vec::new(),
@@ -229,9 +222,6 @@ async fn opened(
     let mut supersedes = store.supersedes(&scope, memory.key).await?;
     supersedes.reverse();
     opened.supersedes = briefs(store.as_ref(), &scope, supersedes, "that it replaced", notices).await?;
-    let wanted = ReplacementQuery { memories: vec![memory.key], ..ReplacementQuery::default() };
-    let replaced = store.replacements(&scope, wanted).await?.superseded;
-    opened.superseded = replaced.first().map(|superseded| superseded_by(superseded, &memory.text));
     let shown = |text: Option<String>| text.map(|text| escaped(&text));
     opened.speaker = shown(memory.speaker.or(memory.role.map(|role| role.to_string())));
     (opened.title, opened.branch, opened.path) =
