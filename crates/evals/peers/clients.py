@@ -36,6 +36,8 @@ KNOWN = "It is known that the marmalade index lags."
 # Gemini CLI compacts only what is long enough.
 FILLER = " The pantry ledger has a line for each jar, its shelf and its season." * 40
 FULL = {"input_tokens": 900000, "output_tokens": 9, "total_tokens": 900009}
+# The same, as the other interface of OpenAI calls it.
+FULL_CHAT = {"prompt_tokens": 900000, "completion_tokens": 9, "total_tokens": 900009}
 STORE = ("I will note it.", ("TIRO__store_memory", {"text": FACT, "type": "decision"}), None)
 LOOK = ("I will look.", ("TIRO__search_project_memory", {"query": "marmalade cache flushed"}), None)
 # A tool that deletes, which nobody allowed.
@@ -127,8 +129,8 @@ def steps(client):
         return f"first of {len(behind)}"
 
     def resumed_nothing_twice():
-        # Codex compacts before the next turn if this one says that the window is full.
-        answer = (AGREED, None, FULL if client.name == "codex" else None)
+        # Codex compacts before the next turn if this one says that the window is full, opencode at once.
+        answer = (AGREED, None, {"codex": FULL, "opencode": FULL_CHAT}.get(client.name))
         client.ask("again", AGAIN + FILLER, [answer], seen["session"])
         check(any(WHY in body for body in mock.bodies), "the model was not sent the session's first prompt again")
         client.once(AGREED)
