@@ -55,6 +55,7 @@ mod migrates;
 mod misbehaves;
 mod mock;
 mod never_over_budget;
+mod newer_clients;
 mod odd_histories;
 mod opens;
 mod options;

@@ -20,6 +20,17 @@ use serde_json::{Value, json};
 /// How many lines of a server's standard error are kept.
 const LOG_LINES: usize = 1000;
 
+/// The environment variables by which a user moves the files of clients.
+const MOVED: [&str; 7] = [
+    "CLAUDE_CONFIG_DIR",
+    "CODEX_HOME",
+    "COPILOT_HOME",
+    "GEMINI_CLI_HOME",
+    "OPENCODE_DB",
+    "QWEN_HOME",
+    "QWEN_RUNTIME_DIR",
+];
+
 /// The program under measurement, and the settings of every run.
 #[derive(Clone, Debug)]
 pub struct Tiro {
@@ -114,7 +125,7 @@ impl Tiro {
         command.args(arguments).current_dir(&place.project).env("TIRO_DATA_DIR", &place.data_dir);
         command.env("XDG_CONFIG_HOME", place.data_dir.join("config")).env_remove("CI");
         command.env("HOME", place.home());
-        for moved in ["CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME"] {
+        for moved in MOVED {
             command.env_remove(moved);
         }
         if let Some(model_dir) = &self.model_dir {

@@ -20,8 +20,8 @@ use serde_json::json;
 
 use tiro_base::envelope;
 use tiro_base::error::{Kind, Result};
-use tiro_capture::clients::Client;
 use tiro_capture::clients::transcripts::{self, Line, Lines};
+use tiro_capture::clients::{Client, Places};
 use tiro_capture::spool::{self, Reference, Spool, running};
 use tiro_host::config::Config;
 use tiro_host::project;
@@ -32,7 +32,7 @@ const PATIENCE: Duration = Duration::from_millis(80);
 /// The longest session id, in bytes. Arbitrary: several times as long as the clients' ids, which have 36 bytes.
 const LONGEST_ID: usize = 200;
 
-/// The longest name of an event, in bytes. The longest name that one of the three clients uses has 18 bytes.
+/// The longest name of an event, in bytes. The longest name that one of the clients uses has 18 bytes.
 const LONGEST_EVENT: usize = 32;
 
 /// If this many references are waiting, further commits on a detached HEAD share one reference. Arbitrary.
@@ -44,7 +44,7 @@ const LIMIT: u64 = 16 * 1024 * 1024;
 /// The arguments of `tiro hook`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The program that runs the hook: claude-code, codex, gemini or git-post-commit
+    /// The program that runs the hook: claude-code, codex, gemini, qwen, copilot, opencode or git-post-commit
     #[arg(default_value = "")]
     client: String,
     /// Arguments that the program adds
@@ -52,7 +52,7 @@ pub struct Args {
     rest: Vec<String>,
 }
 
-/// The payload on stdin. All three clients use these field names.
+/// The payload on stdin. All clients use these field names.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Payload {
@@ -62,9 +62,23 @@ struct Payload {
     hook_event_name: String,
     /// The reason why a session starts; `compact` if it continues after a compaction.
     source: String,
-    /// The id of the sub-agent, if the event is the end of a sub-agent.
+    /// The id of the sub-agent, if the event happened in a sub-agent.
     agent_id: Option<String>,
     agent_transcript_path: Option<PathBuf>,
+}
+
+impl Payload {
+    /// Returns the id of the session whose transcript has grown, and the transcript, if it exists.
+    fn transcript(&self, client: Client, places: Option<&Places>) -> (String, Option<PathBuf>) {
+        let (session, transcript) = match &self.agent_transcript_path {
+            // A sub-agent has a separate transcript file.
+            Some(path) => (self.agent_id.clone().unwrap_or_default(), Some(path)),
+            None => (self.session_id.clone(), self.transcript_path.as_ref()),
+        };
+        let known = || places?.transcript_of(client, &session);
+        let transcript = transcript.cloned().or_else(known).filter(|path| transcripts::is_file(path));
+        (session, transcript)
+    }
 }
 
 /// Writes a reference. At the start of a session, also prints the pointer.
@@ -129,13 +143,8 @@ fn handle(client: &str, named: Option<&Path>) -> Result<Option<String>> {
     };
     let detached = repository.filter(|_| client == Client::Git).and_then(|it| it.detached());
     let commit = detached.map(|sha| sha.to_string());
-    // A sub-agent has a separate transcript file.
-    let is_subagent = payload.agent_transcript_path.is_some();
-    let (session, transcript) = match payload.agent_transcript_path {
-        Some(path) => (payload.agent_id.unwrap_or_default(), Some(path)),
-        None => (payload.session_id.clone(), payload.transcript_path),
-    };
-    let transcript = transcript.filter(|path| transcripts::is_file(path));
+    let is_subagent = payload.agent_id.is_some() || payload.agent_transcript_path.is_some();
+    let (session, transcript) = payload.transcript(client, config.clients.as_ref());
     if client == Client::Git || transcript.is_some() {
         let session = match &commit {
             // A commit on a detached HEAD gets its own reference. If too many references are waiting, commits share a
@@ -169,7 +178,11 @@ fn handle(client: &str, named: Option<&Path>) -> Result<Option<String>> {
     Ok(begins.then(|| {
         let is_compacted = payload.source == "compact";
         let pointer = pointer(spool.pointer().as_deref(), &payload.session_id, is_compacted);
-        json!({"hookSpecificOutput": {"hookEventName": event, "additionalContext": pointer}}).to_string()
+        match client {
+            Client::Copilot => json!({"additionalContext": pointer}).to_string(),
+            _ => json!({"hookSpecificOutput": {"hookEventName": event, "additionalContext": pointer}})
+                .to_string(),
+        }
     }))
 }
 

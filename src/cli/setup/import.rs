@@ -47,6 +47,12 @@ enum Source {
     Codex(Transcripts),
     /// Import the sessions of Gemini CLI in this project
     Gemini(Transcripts),
+    /// Import the sessions of Qwen Code in this project
+    Qwen(Transcripts),
+    /// Import the sessions of Copilot CLI in this project
+    Copilot(Transcripts),
+    /// Import the sessions of opencode in this project
+    Opencode(Transcripts),
     /// Import the sessions that SpecStory keeps in .specstory/history of this project
     Specstory,
 }
@@ -75,6 +81,9 @@ pub async fn run(engine: &Engine, caller: &WritingCaller, args: Args, out: Out) 
         Some(Source::ClaudeCode(transcripts)) => (Client::ClaudeCode, transcripts),
         Some(Source::Codex(transcripts)) => (Client::Codex, transcripts),
         Some(Source::Gemini(transcripts)) => (Client::Gemini, transcripts),
+        Some(Source::Qwen(transcripts)) => (Client::Qwen, transcripts),
+        Some(Source::Copilot(transcripts)) => (Client::Copilot, transcripts),
+        Some(Source::Opencode(transcripts)) => (Client::Opencode, transcripts),
         Some(Source::Specstory) => {
             return messages(engine, caller, import_messages::Args::Specstory, out).await;
         }

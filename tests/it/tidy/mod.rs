@@ -116,8 +116,9 @@ const WALLS: &[(&[&str], &[&str], &str)] = &[
     (&["JsonSchema"], &["tools/", "llm/dialects/gemini.rs"], "JSON schemas only in tools/"),
     (
         &["rusqlite", "SELECT ", "INSERT INTO", "DELETE FROM", "PRAGMA "],
-        &["sqlite/", "postgres/"],
-        "SQL only in sqlite/ and postgres/",
+        // The database of opencode is another program's.
+        &["sqlite/", "postgres/", "clients/transcripts/database/"],
+        "SQL only in sqlite/ and postgres/, and where opencode's database is read",
     ),
     (
         &["from_store(", "in_store("],

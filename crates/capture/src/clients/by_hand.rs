@@ -6,12 +6,9 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
-use toml_edit::DocumentMut;
-
-use super::{Client, Finding, Places, Plan, claude_code, edit};
+use super::servers::{self, Server};
+use super::{Client, Finding, Places, Plan, edit};
 use tiro_base::error::quoted;
-use tiro_base::file::user_file;
 
 /// The name of the server that `tiro init` sets up.
 const OURS: &str = "tiro";
@@ -34,28 +31,29 @@ pub fn look(places: &Places, root: Option<&Path>, plan: Option<&Plan>) -> Vec<Fi
     };
     // Claude Code's file is inside its directory if the user chose that directory. Otherwise it is next to the
     // directory.
-    let user = match places.claude_code == places.home.join(".claude") {
+    let folder = places.folder(Client::ClaudeCode).unwrap_or_default();
+    let user = match folder == places.home.join(".claude") {
         true => places.home.join(".claude.json"),
-        false => places.claude_code.join(".claude.json"),
+        false => folder.join(".claude.json"),
     };
-    if let Some(settings) = json(&user) {
-        let mut servers = servers(&settings);
+    let settings = servers::read(&user).and_then(|text| edit::value(edit::split_mark(&text).1).ok());
+    if let Some(settings) = settings {
+        let mut names = names(servers::in_settings(&settings));
         let projects = settings["projects"].as_object().into_iter().flatten();
         let here = projects.filter(|(path, _)| root.is_some_and(|root| root.starts_with(path)));
-        servers.extend(here.flat_map(|(_, project)| self::servers(project)));
-        servers.dedup();
-        add(Client::ClaudeCode, &user, servers);
+        names.extend(here.flat_map(|(_, project)| self::names(servers::in_settings(project))));
+        names.dedup();
+        add(Client::ClaudeCode, &user, names);
     }
-    let in_project = |name: &str| root.map(|root| root.join(name));
     // Claude Code gives the plugin's server a different name, so a server called `tiro` is an additional one.
-    if let Some(path) = in_project(".mcp.json") {
-        add(Client::ClaudeCode, &path, servers_in(&path, Client::ClaudeCode));
+    if let Some(path) = root.map(|root| root.join(".mcp.json")) {
+        add(Client::ClaudeCode, &path, names(servers::in_file(&path)));
     }
     // The other clients start only one server for each name, so a server called `tiro` is ours.
-    let others = |servers: Vec<String>| servers.into_iter().filter(|name| name != OURS).collect();
-    for client in [Client::Codex, Client::Gemini] {
+    for client in Client::AGENTS.into_iter().filter(|client| *client != Client::ClaudeCode) {
         for path in files(places, root, client) {
-            add(client, &path, others(servers_in(&path, client)));
+            let others = names(servers::in_file(&path)).into_iter().filter(|name| name != OURS);
+            add(client, &path, others.collect());
         }
     }
     found
@@ -63,28 +61,19 @@ pub fn look(places: &Places, root: Option<&Path>, plan: Option<&Plan>) -> Vec<Fi
 
 /// Returns whether `client` has the server of `tiro init`; for Claude Code, that is the server of the plugin.
 fn is_ours_there(places: &Places, root: Option<&Path>, client: Client) -> bool {
-    files(places, root, client).iter().any(|path| servers_in(path, client).iter().any(|name| name == OURS))
+    let files = files(places, root, client);
+    files.iter().any(|path| names(servers::in_file(path)).iter().any(|name| name == OURS))
 }
 
 /// Returns the configuration files in which `client` may have the server of `tiro init`: the user's file and the
 /// project's file.
 fn files(places: &Places, root: Option<&Path>, client: Client) -> Vec<PathBuf> {
-    let in_project = |name: &str| root.map(|root| root.join(name));
-    let files = match client {
-        Client::ClaudeCode => [Some(claude_code::servers(places)), None],
-        Client::Codex => [Some(places.codex.join("config.toml")), in_project(".codex/config.toml")],
-        Client::Gemini => [Some(places.gemini.join("settings.json")), in_project(".gemini/settings.json")],
-        Client::Git => [None, None],
-    };
-    files.into_iter().flatten().collect()
+    client.agent().map(|agent| agent.server_files(places, root)).unwrap_or_default()
 }
 
-/// Returns the names of the servers in the file at `path` that start Tiro.
-fn servers_in(path: &Path, client: Client) -> Vec<String> {
-    match client {
-        Client::Codex => toml_servers(path),
-        _ => json(path).map(|settings| servers(&settings)).unwrap_or_default(),
-    }
+/// Returns the names of the servers that start Tiro.
+fn names(servers: Vec<Server>) -> Vec<String> {
+    servers.into_iter().filter(|server| starts_tiro(&server.words)).map(|server| server.name).collect()
 }
 
 fn finding(client: Client, path: &Path, name: &str, offered: &str) -> Finding {
@@ -95,41 +84,6 @@ fn finding(client: Client, path: &Path, name: &str, offered: &str) -> Finding {
     };
     let found = format!("the server `{name}` starts Tiro too: {offered}");
     Finding { client, path: path.to_owned(), found, mend }
-}
-
-fn text(path: &Path) -> Option<String> {
-    String::from_utf8(user_file::look(path).ok()?.state?.bytes.0).ok()
-}
-
-fn json(path: &Path) -> Option<Value> {
-    edit::value(edit::split_mark(&text(path)?).1).ok()
-}
-
-/// Returns the names of the servers in `settings` that start Tiro.
-fn servers(settings: &Value) -> Vec<String> {
-    let servers = settings["mcpServers"].as_object().into_iter().flatten();
-    let words = |server: &Value| {
-        let arguments = server["args"].as_array().into_iter().flatten();
-        let words = std::iter::once(&server["command"]).chain(arguments);
-        words.filter_map(Value::as_str).map(str::to_owned).collect::<Vec<_>>()
-    };
-    servers.filter(|(_, server)| starts_tiro(&words(server))).map(|(name, _)| name.clone()).collect()
-}
-
-fn toml_servers(path: &Path) -> Vec<String> {
-    let document = text(path).and_then(|text| edit::split_mark(&text).1.parse::<DocumentMut>().ok());
-    let Some(document) = document else { return Vec::new() };
-    let servers = document.get("mcp_servers").and_then(|servers| servers.as_table_like());
-    let words = |server: &toml_edit::Item| {
-        let command = server.get("command").and_then(|it| it.as_str()).unwrap_or_default();
-        let arguments = server.get("args").and_then(|it| it.as_array()).into_iter().flatten();
-        std::iter::once(command)
-            .chain(arguments.filter_map(|it| it.as_str()))
-            .map(str::to_owned)
-            .collect::<Vec<_>>()
-    };
-    let servers = servers.into_iter().flat_map(|servers| servers.iter());
-    servers.filter(|(_, server)| starts_tiro(&words(server))).map(|(name, _)| name.to_owned()).collect()
 }
 
 /// Returns whether a command runs `tiro serve`, directly or through a shell, `env` or another program.

@@ -8,12 +8,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use toml_edit::{DocumentMut, Item};
-
-use super::record::Removed;
-use super::{
-    Client, Finding, GitPlace, Keep, Places, SERVE, claude_code, codex, edit, gemini, git_hook, without,
-};
+use super::agents::is_needed;
+use super::record::{Removed, needed};
+use super::servers::{self, Server};
+use super::{Client, Finding, GitPlace, Keep, Places, SERVE, TOOL_TIMEOUT, git_hook, without};
 use tiro_base::error::{Error, Result};
 use tiro_base::file::user_file::{self, Bytes, FileSnapshot};
 
@@ -39,8 +37,8 @@ pub fn remove(places: Option<&Places>, repositories: &[GitPlace], keep: &Keep, r
         !is_kept && !removed.recorded.contains(path)
     });
     for (client, path, home) in files {
-        if client == Client::ClaudeCode && path.exists() && claude_code::is_needed(&path) {
-            removed.notes.push(claude_code::needed(&path));
+        if client == Client::ClaudeCode && path.exists() && is_needed(&path) {
+            removed.notes.push(needed(&path));
             continue;
         }
         match remove_entries(client, &path, home) {
@@ -50,9 +48,10 @@ pub fn remove(places: Option<&Places>, repositories: &[GitPlace], keep: &Keep, r
         }
     }
     if let Some(places) = places.filter(|_| !keep.clients) {
-        for name in [".claude-plugin", "hooks", ""] {
-            // This fails if the user put something into the directory, which then stays.
-            let _ = fs::remove_dir(places.claude_code.join("skills/tiro").join(name));
+        let agents = Client::AGENTS.into_iter().filter_map(Client::agent);
+        for folder in agents.flat_map(|agent| agent.made(places)) {
+            // This fails if the user put something into the folder, which then stays.
+            let _ = fs::remove_dir(folder);
         }
     }
 }
@@ -64,7 +63,8 @@ fn remove_entries(client: Client, path: &Path, home: &Path) -> Result<bool> {
     let text = std::str::from_utf8(&now.bytes.0)
         .map_err(|error| Error::bad_input("it is not UTF-8").source(error))?;
     // If the user configured the server, the current text is passed as the former text, so that the server is kept.
-    let before = server(path, text).is_some_and(|server| !is_ours(&server)).then_some(text);
+    let server = servers::in_text(path, text).into_iter().find(|server| server.name == "tiro");
+    let before = server.is_some_and(|server| !is_ours(path, &server)).then_some(text);
     let left = match without(client, path, text, before, None) {
         // An invalid file is no failure if it contains none of our entries.
         Err(_) if !text.contains("tiro") => return Ok(false),
@@ -84,49 +84,22 @@ fn remove_entries(client: Client, path: &Path, home: &Path) -> Result<bool> {
     Ok(true)
 }
 
-/// The settings of one server called `tiro`.
-struct Server {
-    /// The words of the server's command line.
-    words: Vec<String>,
-    /// Whether the server has our timeout for tools.
-    has_our_timeout: bool,
-}
-
-/// Returns the settings of the server `tiro` in `text`.
-fn server(path: &Path, text: &str) -> Option<Server> {
-    let text = edit::split_mark(text).1;
-    if path.extension().is_some_and(|extension| extension == "toml") {
-        let document: DocumentMut = text.parse().ok()?;
-        let server = document.get("mcp_servers")?.get("tiro")?;
-        let command = server.get("command").and_then(Item::as_str).unwrap_or_default();
-        let arguments = server.get("args").and_then(Item::as_array).into_iter().flatten();
-        let arguments = arguments.map(|word| word.as_str().unwrap_or_default());
-        let words = std::iter::once(command).chain(arguments).map(str::to_owned).collect();
-        let timeout = server.get("tool_timeout_sec").and_then(Item::as_integer);
-        return Some(Server { words, has_our_timeout: timeout == Some(codex::TOOL_TIMEOUT) });
-    }
-    let settings = edit::value(text).ok()?;
-    let server = settings.get("mcpServers")?.get("tiro")?;
-    let arguments = server["args"].as_array().into_iter().flatten();
-    let words = std::iter::once(&server["command"]).chain(arguments);
-    let words = words.map(|word| word.as_str().unwrap_or_default().to_owned()).collect();
-    // The plugin's server sets no timeout. It counts as having our timeout, because everything in the plugin is ours.
-    let has_our_timeout = server["timeout"] == gemini::TOOL_TIMEOUT || is_plugin(path);
-    Some(Server { words, has_our_timeout })
-}
-
 fn is_plugin(path: &Path) -> bool {
     path.ancestors().nth(2).is_some_and(|folder| folder.ends_with("skills"))
 }
 
 /// Returns whether the current or an earlier version of Tiro wrote these settings. They consist of the full path of the
 /// program, and of either our timeout or the toolsets of earlier versions.
-fn is_ours(Server { words, has_our_timeout }: &Server) -> bool {
+fn is_ours(path: &Path, Server { words, timeout, .. }: &Server) -> bool {
     let Some((command, arguments)) = words.split_first() else { return false };
     let program = Path::new(command);
     let name = program.file_name().unwrap_or_default().to_string_lossy();
+    // Clients count in seconds or in milliseconds. The plugin's server sets no timeout. It counts as having our timeout,
+    // because everything in the plugin is ours.
+    let ours = [i64::from(TOOL_TIMEOUT), i64::from(TOOL_TIMEOUT) * 1000];
+    let has_our_timeout = timeout.is_some_and(|timeout| ours.contains(&timeout)) || is_plugin(path);
     let is_started_so = match arguments {
-        [serve] => serve == SERVE[0] && *has_our_timeout,
+        [serve] => serve == SERVE[0] && has_our_timeout,
         [serve, toolsets, _] => serve == SERVE[0] && toolsets == "--toolsets",
         _ => false,
     };

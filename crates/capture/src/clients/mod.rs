@@ -2,84 +2,92 @@
 //!
 //! Setup has three steps, so that only changes that the user has seen are written: [`plan`] returns the changes,
 //! [`apply`] writes them and records the former content, and [`remove`] restores that content. Without a record,
-//! `remove` removes only what is certainly ours. The source file of each client contains only the peculiarities of this
-//! client. The code that reads, replaces, records and edits files is shared.
+//! `remove` removes only what is certainly ours. Everything that is peculiar to a client is in its file in `agents/`.
+//! The code that reads, replaces, records and edits files is shared.
 //!
 //! A configuration that can't be edited without a loss is not changed but reported as a [`Finding`]. Only our own
 //! entries are changed.
 
+mod agents;
 pub mod by_hand;
-mod claude_code;
-mod codex;
+mod client;
 mod cut;
 mod edit;
-mod gemini;
 mod git_hook;
 mod leftover;
 mod programs;
 mod record;
 pub mod retention;
+mod servers;
 #[cfg(test)]
 mod tests;
 pub mod transcripts;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use tiro_base::envelope;
 use tiro_base::error::{Error, Result};
 use tiro_base::file::user_file::{self, FileSnapshot};
 
+pub use client::Client;
 pub use programs::{ConfiguredProgram, written};
 pub use record::{Applied, Removed, apply, lost, was_applied};
 
-/// A program that is set up to use Tiro.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Client {
-    /// Claude Code by Anthropic.
-    ClaudeCode,
-    /// Codex by OpenAI.
-    Codex,
-    /// Gemini CLI by Google.
-    Gemini,
-    /// A repository's git hook, which is set up and removed like a client.
-    Git,
-}
-
-/// The directories in which the clients keep their configuration.
+/// The places in which the clients keep their files.
 #[derive(Clone, Debug)]
 pub struct Places {
     /// The home directory. Configuration files may be links to any place below it.
     pub home: PathBuf,
-    /// The directory of Claude Code: `CLAUDE_CONFIG_DIR`, otherwise `.claude`.
-    pub claude_code: PathBuf,
-    /// The directory of Codex: `CODEX_HOME`, otherwise `.codex`.
-    pub codex: PathBuf,
-    /// The directory of Gemini CLI: `.gemini` in `GEMINI_CLI_HOME`, or in the home directory if that is not set.
-    pub gemini: PathBuf,
+    /// The environment variables by which the user moved files of clients.
+    variables: BTreeMap<&'static str, PathBuf>,
 }
 
 impl Places {
+    /// Returns the places in the home directory `home`. `variable` returns the value of an environment variable, if it
+    /// is set.
+    pub fn new(home: PathBuf, variable: impl Fn(&str) -> Option<PathBuf>) -> Places {
+        let names =
+            Client::AGENTS.iter().filter_map(|client| client.agent()).flat_map(|agent| agent.variables());
+        let variables = names.filter_map(|name| Some((*name, variable(name)?))).collect();
+        Places { home, variables }
+    }
+
+    /// Returns the value of an environment variable, or the path `otherwise` in the home directory.
+    fn set_or(&self, variable: &str, otherwise: &str) -> PathBuf {
+        self.variables.get(variable).cloned().unwrap_or_else(|| self.home.join(otherwise))
+    }
+
+    /// Returns the folder of the client's configuration. Returns `None` for git.
+    pub fn folder(&self, client: Client) -> Option<PathBuf> {
+        client.agent().map(|agent| agent.folder(self))
+    }
+
     /// Returns the files in which `tiro init` writes entries, in the order in which it writes them.
     fn files(&self) -> Vec<(Client, PathBuf)> {
-        let plugin = claude_code::FILES
-            .map(|name| (Client::ClaudeCode, self.claude_code.join("skills/tiro").join(name)));
-        let others = [
-            (Client::ClaudeCode, self.claude_code.join(claude_code::SETTINGS)),
-            (Client::Codex, self.codex.join("config.toml")),
-            (Client::Codex, self.codex.join("hooks.json")),
-            (Client::Gemini, self.gemini.join("settings.json")),
-            (Client::Gemini, self.gemini.join(gemini::POLICY)),
-        ];
-        plugin.into_iter().chain(others).collect()
+        let of = |client: Client| client.agent().map(|agent| agent.files(self)).unwrap_or_default();
+        Client::AGENTS
+            .into_iter()
+            .flat_map(|client| of(client).into_iter().map(move |path| (client, path)))
+            .collect()
     }
 
     /// Returns the file in which the client lists the prompts of all sessions, including sessions whose transcripts it
     /// has deleted. Only Claude Code has such a file.
     pub fn prompts(&self, client: Client) -> Option<PathBuf> {
-        (client == Client::ClaudeCode).then(|| self.claude_code.join("history.jsonl"))
+        self.folder(client)
+            .filter(|_| client == Client::ClaudeCode)
+            .map(|folder| folder.join("history.jsonl"))
+    }
+
+    /// Returns the transcript of the session with the id `session`. Only clients whose hooks don't name the transcript
+    /// need this.
+    pub fn transcript_of(&self, client: Client, session: &str) -> Option<PathBuf> {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+        let is_name = !session.is_empty() && session.chars().all(is_plain);
+        client.agent().filter(|_| is_name)?.transcript_of(self, session)
     }
 }
 
@@ -143,6 +151,9 @@ pub struct Finding {
 /// The arguments of the server, which offers every tool.
 const SERVE: [&str; 1] = ["serve"];
 
+/// The timeout of a tool in seconds: a tool that asks another agent takes minutes.
+const TOOL_TIMEOUT: u32 = 600;
+
 /// The entries that [`remove`] keeps.
 #[derive(Clone, Debug, Default)]
 pub struct Keep {
@@ -187,17 +198,11 @@ pub fn plan(places: &Places, binary: &Path, project: Option<&GitPlace>, reading:
     let folder = project.and_then(|project| project.work_tree.as_deref());
     let setup = Setup { places, binary, reading, folder };
     let mut plan = Plan::default();
-    if is_directory(&places.claude_code) {
-        plan.found.push(Client::ClaudeCode);
-        claude_code::plan(&setup, &mut plan);
-    }
-    if is_directory(&places.codex) {
-        plan.found.push(Client::Codex);
-        codex::plan(&setup, &mut plan);
-    }
-    if is_directory(&places.gemini) {
-        plan.found.push(Client::Gemini);
-        gemini::plan(&setup, &mut plan);
+    for client in Client::AGENTS {
+        if let Some(agent) = client.agent().filter(|agent| is_directory(&agent.folder(places))) {
+            plan.found.push(client);
+            agent.plan(&setup, &mut plan);
+        }
     }
     if let Some(project) = project {
         plan.found.push(Client::Git);
@@ -286,6 +291,16 @@ impl Plan {
         text
     }
 
+    /// Adds the offers to the changes. If a file has a change and an offer, the offer contains the change too.
+    pub fn accept_offers(&mut self) {
+        for offer in std::mem::take(&mut self.offers) {
+            match self.changes.iter_mut().find(|change| change.path == offer.path) {
+                Some(change) => *change = offer,
+                None => self.changes.push(offer),
+            }
+        }
+    }
+
     /// Plans to replace the content of `path` with the result of `edit`. If `edit` fails, adds a finding with the
     /// reason instead. A new file gets the mode `mode`, and an existing file keeps its mode.
     fn edit(
@@ -346,46 +361,6 @@ fn allows(reading: &[String]) -> String {
     format!("lets the agent call the tools that only read without asking: {}", reading.join(", "))
 }
 
-impl Client {
-    /// Returns the client for the word `word`, which [`Client::word`] returns.
-    pub fn of(word: &str) -> Option<Client> {
-        [Client::ClaudeCode, Client::Codex, Client::Gemini, Client::Git]
-            .into_iter()
-            .find(|client| client.word() == word)
-    }
-
-    /// Returns the word for the client on the command line and in the store.
-    pub fn word(self) -> &'static str {
-        match self {
-            Client::ClaudeCode => "claude-code",
-            Client::Codex => "codex",
-            Client::Gemini => "gemini",
-            Client::Git => "git",
-        }
-    }
-
-    /// Returns the product name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Client::ClaudeCode => "Claude Code",
-            Client::Codex => "Codex",
-            Client::Gemini => "Gemini CLI",
-            Client::Git => "git",
-        }
-    }
-
-    /// Returns a text for people that says what Tiro captures of this client.
-    pub fn captured(self) -> &'static str {
-        match self {
-            Client::ClaudeCode | Client::Codex | Client::Gemini => {
-                "what you and the agent say, and its tool calls in short, after secrets are removed; not what `tiro pause` or \
-                 `<private>` keeps out"
-            }
-            Client::Git => "messages, paths and changed words of commits, after secrets are removed",
-        }
-    }
-}
-
 impl Finding {
     fn new(client: Client, path: &Path, error: &Error) -> Finding {
         let mend = error.way_out().unwrap_or("correct the file, then run `tiro init` again").to_owned();
@@ -404,14 +379,9 @@ fn without(
     before: Option<&str>,
     wrote: Option<&str>,
 ) -> Result<Option<String>> {
-    match client {
-        Client::ClaudeCode => {
-            let text = retention::without(path, text, before)?;
-            claude_code::without(path, &text, before).map(Some)
-        }
-        Client::Codex => codex::without(path, text, before).map(Some),
-        Client::Gemini => gemini::without(path, text, before, wrote),
-        Client::Git => git_hook::without(text),
+    match client.agent() {
+        Some(agent) => agent.without(path, text, before, wrote),
+        None => git_hook::without(text),
     }
     .map(|left| {
         let is_empty = |text: &String| matches!(text.trim(), "" | "{}");

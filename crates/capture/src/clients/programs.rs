@@ -3,14 +3,16 @@
 //! An entry of an earlier version may start a program that is gone, because an upgrade removed the folder of that
 //! version. Then the client reports that a server does not start, and the client's hooks do nothing.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::Value;
 use toml_edit::{DocumentMut, Item};
 
 use super::edit::split_mark;
-use super::{Client, GitPlace, Places, SERVE, edit, git_hook, unquoted};
-use tiro_base::file::user_file;
+use super::{Client, GitPlace, Places, SERVE, edit, git_hook, servers, unquoted};
+
+/// The beginning of the line of a plugin that names the program.
+pub const PROGRAM: &str = "const program = ";
 
 /// A program that an entry of ours starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,13 +31,15 @@ pub fn written(places: &Places, repositories: &[GitPlace]) -> Vec<ConfiguredProg
     let hooks = repositories.iter().filter_map(git_hook::own).map(|path| (Client::Git, path));
     let mut found = Vec::new();
     for (client, path) in places.files().into_iter().chain(hooks) {
-        let Some(text) = text(&path) else { continue };
-        let commands = match (client, path.extension().and_then(|extension| extension.to_str())) {
+        let Some(text) = servers::read(&path) else { continue };
+        let hooks: Vec<String> = match (client, path.extension().and_then(|extension| extension.to_str())) {
             (Client::Git, _) => git_hook::program(&text).into_iter().collect(),
             (_, Some("toml")) => in_toml(&text),
+            (_, Some("js")) => in_plugin(&text).into_iter().collect(),
             _ => in_json(&text),
         };
-        let mut programs: Vec<PathBuf> = commands.into_iter().map(PathBuf::from).collect();
+        let commands = servers::in_text(&path, &text).into_iter().filter_map(program_of_server).chain(hooks);
+        let mut programs: Vec<PathBuf> = commands.map(PathBuf::from).collect();
         // Other programs may have hooks with the same arguments.
         programs.retain(|program| {
             let name = program.file_name().unwrap_or_default().to_string_lossy();
@@ -52,13 +56,17 @@ pub fn written(places: &Places, repositories: &[GitPlace]) -> Vec<ConfiguredProg
     found
 }
 
-fn text(path: &Path) -> Option<String> {
-    String::from_utf8(user_file::look(path).ok()?.state?.bytes.0).ok()
+/// Returns the program of a server, if it is ours.
+fn program_of_server(server: servers::Server) -> Option<String> {
+    match server.words.as_slice() {
+        [program, serve, ..] if server.name == "tiro" && serve == SERVE[0] => Some(program.clone()),
+        _ => None,
+    }
 }
 
+/// Returns the programs of the hooks in settings.
 fn in_json(text: &str) -> Vec<String> {
     let Ok(settings) = edit::value(split_mark(text).1) else { return Vec::new() };
-    let server = program_of_server(&settings["mcpServers"]["tiro"]);
     let groups = settings["hooks"].as_object().into_iter().flat_map(|events| events.values());
     let groups = groups.filter_map(Value::as_array).flatten();
     let hooks = groups.filter_map(|group| group["hooks"].as_array()).flatten();
@@ -67,11 +75,13 @@ fn in_json(text: &str) -> Vec<String> {
             hook["args"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         program_of_hook(hook["command"].as_str()?, &arguments)
     });
-    server.into_iter().chain(hooks).collect()
+    hooks.collect()
 }
 
-fn program_of_server(server: &Value) -> Option<String> {
-    (server["args"].get(0)? == SERVE[0]).then(|| server["command"].as_str().map(str::to_owned))?
+/// Returns the program of a plugin that [`super::agents`] wrote.
+fn in_plugin(text: &str) -> Option<String> {
+    let line = text.lines().find_map(|line| line.strip_prefix(PROGRAM))?;
+    serde_json::from_str(line.trim_end().trim_end_matches(';')).ok()
 }
 
 /// Returns the program of a hook of ours. This is the whole command if the arguments are separate, otherwise the
@@ -89,12 +99,6 @@ fn program_of_hook(command: &str, arguments: &[&str]) -> Option<String> {
 
 fn in_toml(text: &str) -> Vec<String> {
     let Ok(document) = split_mark(text).1.parse::<DocumentMut>() else { return Vec::new() };
-    let server = document.get("mcp_servers").and_then(|servers| servers.get("tiro"));
-    let server = server.and_then(|server| {
-        let first =
-            server.get("args").and_then(Item::as_array).and_then(|arguments| arguments.get(0)?.as_str());
-        (first == Some(SERVE[0])).then(|| server.get("command").and_then(Item::as_str).map(str::to_owned))?
-    });
     let events =
         document.get("hooks").and_then(Item::as_table_like).into_iter().flat_map(|events| events.iter());
     let groups =
@@ -103,7 +107,7 @@ fn in_toml(text: &str) -> Vec<String> {
     let hooks = hooks
         .flat_map(|hooks| hooks.iter())
         .filter_map(|hook| program_of_hook(hook.get("command").and_then(Item::as_str)?, &[]));
-    server.into_iter().chain(hooks).collect()
+    hooks.collect()
 }
 
 #[cfg(test)]
@@ -124,11 +128,8 @@ mod tests {
         let home = Home::new();
         let program = PathBuf::from("/opt/it's here/tiro");
         let other = r#"{"command": "/x/other", "args": ["serve"]}"#;
-        std::fs::write(
-            home.places.gemini.join("settings.json"),
-            format!(r#"{{"mcpServers": {{"o": {other}}}}}"#),
-        )
-        .unwrap();
+        std::fs::write(home.path(".gemini/settings.json"), format!(r#"{{"mcpServers": {{"o": {other}}}}}"#))
+            .unwrap();
         assert_eq!(written(&home.places, &[]), []);
         home.set_up();
         let found = written(&home.places, &[]);
@@ -144,7 +145,12 @@ mod tests {
                 ".claude/skills/tiro/hooks/hooks.json",
                 ".codex/config.toml",
                 ".codex/hooks.json",
-                ".gemini/settings.json"
+                ".gemini/settings.json",
+                ".qwen/settings.json",
+                ".copilot/mcp-config.json",
+                ".copilot/hooks/tiro.json",
+                ".config/opencode/opencode.json",
+                ".config/opencode/plugin/tiro.js",
             ]
         );
     }

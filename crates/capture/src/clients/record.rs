@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Change, Client, Finding, GitPlace, Keep, claude_code, git_hook, without};
+use super::agents::is_needed;
+use super::{Change, Client, Finding, GitPlace, Keep, git_hook, without};
 use tiro_base::error::{Context, Error, Kind, Result, quoted};
 use tiro_base::file::user_file::{self, Bytes, FileSnapshot};
 use tiro_base::private;
@@ -138,7 +139,7 @@ pub(super) fn remove(dir: &Path, repositories: &[GitPlace], keep: &Keep) -> Resu
         match undone {
             Ok(Undone::Whole) => removed.restored.push(file.path),
             Ok(Undone::OurEntries) => removed.edited.push(file.path),
-            Ok(Undone::Needed) => removed.notes.push(claude_code::needed(&file.path)),
+            Ok(Undone::Needed) => removed.notes.push(needed(&file.path)),
             Ok(Undone::Nothing) => {}
             Err(error) => {
                 removed.findings.push(Finding::new(file.client, &file.path, &error));
@@ -285,7 +286,7 @@ fn undo(file: &Recorded) -> Result<Undone> {
     if file.before.as_ref() == Some(now) {
         return Ok(Undone::Nothing);
     }
-    if file.client == Client::ClaudeCode && claude_code::is_needed(&file.path) {
+    if file.client == Client::ClaudeCode && is_needed(&file.path) {
         return Ok(Undone::Needed);
     }
     let wrote = file.wrote.iter().find(|wrote| wrote.bytes == now.bytes);
@@ -312,6 +313,14 @@ fn undo(file: &Recorded) -> Result<Undone> {
         None => user_file::delete(&target.path)?,
     }
     Ok(Undone::OurEntries)
+}
+
+/// Returns the note about a file that must stay.
+pub(super) fn needed(path: &Path) -> String {
+    format!(
+        "`{}` stays, because a user added something to the other files of the plugin.",
+        quoted(path.display())
+    )
 }
 
 fn text_of(state: &FileSnapshot) -> Option<&str> {

@@ -2,13 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use super::claude_code::SETTINGS;
 use super::edit::{Entries, Member, Ours, When, insert, json, value};
 use super::{Applied, Client, Places, Plan, Setup, cut, record};
 use tiro_base::error::Result;
 use tiro_base::file::user_file;
 
-/// The name of the setting in Claude Code's `settings.json`.
+/// The file of the user's settings in Claude Code's folder.
+pub(super) const SETTINGS: &str = "settings.json";
+
+/// The name of the setting in that file.
 pub const SETTING: &str = "cleanupPeriodDays";
 
 /// The number of days that Claude Code keeps transcripts if the setting is missing.
@@ -37,10 +39,8 @@ pub struct Retention {
 
 /// Returns how long Claude Code keeps transcripts; `None` if it is not installed.
 pub fn of(places: &Places) -> Option<Retention> {
-    if !super::is_directory(&places.claude_code) {
-        return None;
-    }
-    let path = places.claude_code.join(SETTINGS);
+    let folder = places.folder(Client::ClaudeCode).filter(|folder| super::is_directory(folder))?;
+    let path = folder.join(SETTINGS);
     let state = user_file::look(&path).ok().and_then(|target| target.state);
     let days = state.and_then(|state| {
         let text = String::from_utf8(state.bytes.0).ok()?;
@@ -77,7 +77,8 @@ pub fn raise(places: &Places, dir: &Path) -> Result<Applied> {
     let member = Member::new(&[SETTING], json!(OFFERED), When::Always);
     let entries = Entries { members: vec![member], ..Entries::default() };
     let reason = "keeps transcripts for ten years";
-    plan.edit(&setup, (Client::ClaudeCode, &places.claude_code.join(SETTINGS), reason), 0o600, |text| {
+    let path = places.folder(Client::ClaudeCode).unwrap_or_default().join(SETTINGS);
+    plan.edit(&setup, (Client::ClaudeCode, &path, reason), 0o600, |text| {
         insert(text.unwrap_or_default(), &entries, &OURS)
     });
     let mut applied = record::apply(&plan.changes, dir)?;

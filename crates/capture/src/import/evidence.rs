@@ -60,8 +60,8 @@ fn changed(fields: &Fields<'_>) -> Vec<u32> {
     let mut hashes = Vec::new();
     for edit in all {
         let text = |names: &[&str]| names.iter().find_map(|name| edit.text(name));
-        let old = text(&["old_string", "old_str"]).unwrap_or_default();
-        let new = text(&["new_string", "new_str", "content", "file_text"]).unwrap_or_default();
+        let old = text(&gist::OLD).unwrap_or_default();
+        let new = text(&gist::NEW).or_else(|| text(&["content", "file_text"])).unwrap_or_default();
         hashes.extend(difference(&old, &new));
     }
     sample(hashes)

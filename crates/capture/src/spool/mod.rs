@@ -55,7 +55,7 @@ const PAUSES: &str = "pauses";
 /// A transcript or a repository that has grown since it was last read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reference {
-    /// The client whose hook wrote the reference: `claude-code`, `codex`, `gemini` or `git`.
+    /// The word for the client whose hook wrote the reference, such as `claude-code` or `git`.
     pub client: String,
     /// The client's name for the event that ran the hook.
     pub event: String,

@@ -28,9 +28,7 @@ impl Caller {
     pub fn met_client(&self, name: &str, now: Millis) {
         let name = name.to_lowercase();
         self.state.most_tokens.store(most_tokens(&name), Ordering::Relaxed);
-        let known = [("claude", Client::ClaudeCode), ("codex", Client::Codex), ("gemini", Client::Gemini)];
-        let client = known.into_iter().find(|(word, _)| name.contains(word)).map(|(_, client)| client);
-        let met = client.map(|client| (client, running::ancestors(), now));
+        let met = Client::introduced(&name).map(|client| (client, running::ancestors(), now));
         *self.state.client.lock().unwrap_or_else(PoisonError::into_inner) = met;
     }
 

@@ -199,12 +199,7 @@ impl Config {
             })?;
         let data_dir = std::path::absolute(&data_dir).unwrap_or(data_dir);
         let home = platform.as_ref().map(|platform| platform.home_dir().to_owned());
-        let clients = home.clone().map(|home| Places {
-            claude_code: path("CLAUDE_CONFIG_DIR").unwrap_or_else(|| home.join(".claude")),
-            codex: path("CODEX_HOME").unwrap_or_else(|| home.join(".codex")),
-            gemini: path("GEMINI_CLI_HOME").unwrap_or_else(|| home.clone()).join(".gemini"),
-            home,
-        });
+        let clients = home.clone().map(|home| Places::new(home, &path));
         let in_home = || platform.as_ref().map(|platform| platform.config_dir().join("tiro/config.toml"));
         Ok(Config {
             clients,

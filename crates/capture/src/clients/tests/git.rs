@@ -18,7 +18,7 @@ struct Repository {
 impl Repository {
     fn new() -> Repository {
         let home = Home::new();
-        for client in [&home.places.claude_code, &home.places.codex, &home.places.gemini] {
+        for client in Client::AGENTS.into_iter().filter_map(|client| home.places.folder(client)) {
             fs::remove_dir(client).unwrap();
         }
         let binary = home.put(

@@ -10,7 +10,7 @@ fn without_a_record_only_our_entries_are_removed() {
     home.set_up();
     fs::remove_dir_all(home.record()).unwrap();
     let removed = home.remove();
-    assert_eq!(removed.swept.len(), 7, "{removed:?}");
+    assert_eq!(removed.swept.len(), 12, "{removed:?}");
     assert!(removed.notes[0].contains("are unknown"), "{removed:?}");
     fs::remove_dir(home.path(".claude/skills")).unwrap();
     assert_eq!(home.everything(), before);
@@ -121,7 +121,7 @@ fn a_server_with_fewer_tools_is_updated_and_removed_with_and_without_a_record() 
             narrowed += usize::from(less != text);
             change.after.bytes = user_file::Bytes(less.into_bytes());
         }
-        assert_eq!(narrowed, 3);
+        assert_eq!(narrowed, 6);
         apply(&changes, &home.record()).unwrap();
         let narrow = home.everything();
         if is_recorded {

@@ -3,11 +3,13 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
+use super::agents::{codex, gemini};
 use super::*;
 
 mod git;
 mod layout;
 mod leftover;
+mod newer;
 
 const BINARY: &str = "/opt/it's here/tiro";
 
@@ -20,20 +22,15 @@ pub(super) struct Home {
 impl Home {
     pub(super) fn new() -> Home {
         let dir = tempfile::tempdir().unwrap();
-        let at = |name: &str| dir.path().join(name);
-        let places = Places {
-            home: dir.path().to_owned(),
-            claude_code: at(".claude"),
-            codex: at(".codex"),
-            gemini: at(".gemini"),
-        };
-        for client in [&places.claude_code, &places.codex, &places.gemini, &at("data")] {
-            fs::create_dir(client).unwrap();
+        let places = Places::new(dir.path().to_owned(), |_| None);
+        for folder in Client::AGENTS.into_iter().filter_map(|client| places.folder(client)) {
+            fs::create_dir_all(folder).unwrap();
         }
+        fs::create_dir(dir.path().join("data")).unwrap();
         Home { dir, places }
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(super) fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
 
@@ -109,7 +106,8 @@ fn a_client_that_is_not_installed_is_not_set_up() {
     let home = Home::new();
     fs::remove_dir(home.path(".codex")).unwrap();
     let plan = home.plan();
-    assert_eq!(plan.found, [Client::ClaudeCode, Client::Gemini]);
+    let others = Client::AGENTS.into_iter().filter(|client| *client != Client::Codex);
+    assert_eq!(plan.found, others.collect::<Vec<_>>());
     assert!(plan.changes.iter().all(|change| change.client != Client::Codex));
     assert!(!plan.is_set_up(Client::Codex));
     assert!(!plan.is_set_up(Client::Gemini));
@@ -429,11 +427,9 @@ fn a_crash_between_record_and_write_is_recovered_from() {
     assert_eq!(home.everything(), before);
     // Only half of the files were written when setup runs again: the record keeps the first state.
     apply(&plan.changes, &home.record()).unwrap();
-    user_file::replace(
-        &home.path(".gemini/settings.json"),
-        plan.changes.last().unwrap().before.as_ref().unwrap(),
-    )
-    .unwrap();
+    let settings = home.path(".gemini/settings.json");
+    let change = plan.changes.iter().find(|change| change.path == settings).unwrap();
+    user_file::replace(&settings, change.before.as_ref().unwrap()).unwrap();
     home.set_up();
     home.remove();
     assert_eq!(home.everything(), before);

@@ -10,6 +10,7 @@ use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
 
+use super::database;
 use super::unpacked::{is_copy, plain};
 use crate::clients::{Client, Places};
 
@@ -50,39 +51,25 @@ pub struct Listing {
 
 /// Lists the transcripts of `client`.
 pub fn of_client(places: &Places, client: Client) -> Listing {
-    let mut walk = Walk::new(client);
-    match client {
-        Client::ClaudeCode => walk.enter(&places.claude_code.join("projects"), DEPTH),
-        Client::Codex => {
-            walk.enter(&places.codex.join("sessions"), DEPTH);
-            walk.enter(&places.codex.join("archived_sessions"), DEPTH);
+    let Some(agent) = client.agent() else { return Listing::default() };
+    let mut walk = Walk::new(agent.writes_documents());
+    for place in agent.transcripts(places) {
+        match place.is_dir() {
+            true => walk.enter(&place, DEPTH),
+            false => walk.add(place),
         }
-        Client::Gemini => {
-            let entries = fs::read_dir(places.gemini.join("tmp")).into_iter().flatten().flatten();
-            let mut folders: Vec<PathBuf> = entries.map(|entry| entry.path().join("chats")).collect();
-            folders.sort();
-            folders.iter().for_each(|folder| walk.enter(folder, DEPTH));
-        }
-        Client::Git => {}
     }
     walk.follow_links();
+    if let Some(database) = agent.database(places) {
+        walk.add_sessions(&database);
+    }
     walk.listing.files.sort_by(|one, other| one.path.cmp(&other.path));
     walk.listing
 }
 
-/// Returns whether `path` has a name that `client` gives to transcripts.
-fn is_named_as_one(client: Client, path: &Path) -> bool {
-    let plain = plain(path);
-    match plain.extension().and_then(|extension| extension.to_str()) {
-        Some("jsonl") => true,
-        // Claude Code uses `.json` files for other data.
-        Some("json") => client != Client::ClaudeCode,
-        _ => false,
-    }
-}
-
 struct Walk {
-    client: Client,
+    /// Whether the client also writes transcripts with the extension `json`.
+    has_documents: bool,
     listing: Listing,
     /// Links that are followed at the end, each with the number of levels that may still be entered.
     links: Vec<(PathBuf, usize)>,
@@ -90,8 +77,17 @@ struct Walk {
 }
 
 impl Walk {
-    fn new(client: Client) -> Walk {
-        Walk { client, listing: Listing::default(), links: Vec::new(), seen: HashSet::new() }
+    fn new(has_documents: bool) -> Walk {
+        Walk { has_documents, listing: Listing::default(), links: Vec::new(), seen: HashSet::new() }
+    }
+
+    /// Returns whether `path` has a name that the client gives to transcripts.
+    fn is_named_as_one(&self, path: &Path) -> bool {
+        match plain(path).extension().and_then(|extension| extension.to_str()) {
+            Some("jsonl") => true,
+            Some("json") => self.has_documents,
+            _ => false,
+        }
     }
 
     fn enter(&mut self, folder: &Path, depth: usize) {
@@ -130,7 +126,7 @@ impl Walk {
     fn add(&mut self, path: PathBuf) {
         // While a client compresses a transcript, both the plain and the compressed file exist. The compressed one is
         // skipped.
-        if !is_named_as_one(self.client, &path) || is_copy(&path) {
+        if !self.is_named_as_one(&path) || is_copy(&path) {
             return;
         }
         match fs::metadata(&path) {
@@ -141,6 +137,26 @@ impl Walk {
                 }
             }
             _ => self.listing.unreadable.push(path),
+        }
+    }
+}
+
+impl Walk {
+    /// Adds the sessions in a database, each as a transcript of its own.
+    fn add_sessions(&mut self, path: &Path) {
+        let Ok(metadata) = fs::metadata(path) else { return };
+        let (device, file) = stamp(path, &metadata).file;
+        match database::sessions(path) {
+            Ok(sessions) => self.listing.files.extend(sessions.into_iter().map(|session| {
+                let hash = blake3::hash(format!("{device} {file} {}", session.id).as_bytes());
+                let number = u64::from_le_bytes(hash.as_bytes()[..8].try_into().expect("eight bytes"));
+                let stamp = Stamp { bytes: session.bytes, modified: session.modified, file: (file, number) };
+                Listed { path: database::path_of(path, &session.id), stamp }
+            })),
+            Err(error) => {
+                tracing::warn!(%error, "the sessions in a database are not listed");
+                self.listing.unreadable.push(path.to_owned());
+            }
         }
     }
 }
@@ -177,12 +193,7 @@ mod tests {
     fn links_are_followed_and_each_file_is_listed_once() {
         let home = tempfile::tempdir().unwrap();
         let home = home.path().canonicalize().unwrap();
-        let places = Places {
-            home: home.clone(),
-            claude_code: home.join(".claude"),
-            codex: home.join(".codex"),
-            gemini: home.join(".gemini"),
-        };
+        let places = Places::new(home.clone(), |_| None);
         let projects = home.join(".claude/projects");
         let put = |path: PathBuf| {
             fs::create_dir_all(path.parent().unwrap()).unwrap();

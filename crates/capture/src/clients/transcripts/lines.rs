@@ -10,6 +10,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
+use super::database;
 use super::thin::{Thin, completed, is_whole};
 use super::unpacked::{End, Unpacked};
 use tiro_base::error::{Context, Error, Kind, Result, quoted};
@@ -222,12 +223,15 @@ pub fn is_file(path: &Path) -> bool {
     real(path).is_ok()
 }
 
-/// Returns the real path of a regular file.
+/// Returns the real path of a regular file, or of a session in a database that is a regular file.
 ///
 /// # Errors
 ///
 /// [`Kind::BadInput`] if the path doesn't lead to a regular file, or if the system generates the file.
 fn real(path: &Path) -> Result<PathBuf> {
+    if let Some((database, id)) = database::split(path) {
+        return Ok(database::path_of(&real(database)?, id));
+    }
     let failed = || format!("cannot read the transcript `{}`", quoted(path.display()));
     let real = path.canonicalize().context(Kind::Io, failed)?;
     let is_made_up = SYSTEM.iter().any(|folder| real.starts_with(folder));
@@ -249,7 +253,11 @@ fn no_file(path: &Path) -> Error {
 /// The errors of [`Lines::open`].
 pub fn open(path: &Path) -> Result<Unpacked> {
     let failed = || format!("cannot read the transcript `{}`", quoted(path.display()));
-    match file::open(&real(path)?, Links::Followed, u64::MAX) {
+    let real = real(path)?;
+    if let Some((database, id)) = database::split(&real) {
+        return database::Text::open(database, id).map(Unpacked::of_session);
+    }
+    match file::open(&real, Links::Followed, u64::MAX) {
         Err(error) if error.kind() == ErrorKind::InvalidInput => Err(no_file(path)),
         opened => opened.and_then(Unpacked::new).context(Kind::Io, failed),
     }

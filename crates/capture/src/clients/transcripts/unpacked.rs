@@ -10,6 +10,7 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
+use super::database::Text;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
@@ -47,6 +48,7 @@ pub struct Unpacked(Inner);
 
 enum Inner {
     Plain(File),
+    Session(Box<Text>),
     Packed(Box<Packed>),
 }
 
@@ -81,7 +83,12 @@ impl Unpacked {
         Ok(Unpacked(Inner::Packed(Box::new(Packed { file, decoder, read: 0, most, end: None }))))
     }
 
-    /// Moves to the byte `at` of the text. In compressed text, `at` must not be before the current byte.
+    /// Returns the text of a session in a database.
+    pub(super) fn of_session(text: Text) -> Unpacked {
+        Unpacked(Inner::Session(Box::new(text)))
+    }
+
+    /// Moves to the byte `at` of the text. In compressed text, and in the text of a session in a database, `at` must not be before the current byte.
     ///
     /// # Errors
     ///
@@ -89,6 +96,10 @@ impl Unpacked {
     pub(super) fn skip_to(&mut self, at: u64) -> io::Result<()> {
         match &mut self.0 {
             Inner::Plain(file) => file.seek(SeekFrom::Start(at)).map(drop),
+            Inner::Session(text) => {
+                let left = at.saturating_sub(text.read);
+                io::copy(&mut text.as_mut().take(left), &mut io::sink()).map(drop)
+            }
             Inner::Packed(packed) => {
                 let left = at.saturating_sub(packed.read);
                 io::copy(&mut packed.as_mut().take(left), &mut io::sink()).map(drop)
@@ -96,7 +107,7 @@ impl Unpacked {
         }
     }
 
-    /// Returns the length of the text. If the file is compressed, this reads the rest of the text.
+    /// Returns the length of the text. If the text is not that of a plain file, this reads the rest of it.
     ///
     /// # Errors
     ///
@@ -104,6 +115,7 @@ impl Unpacked {
     pub(super) fn length(&mut self) -> io::Result<u64> {
         match &mut self.0 {
             Inner::Plain(file) => Ok(file.metadata()?.len()),
+            Inner::Session(text) => io::copy(text.as_mut(), &mut io::sink()).map(|_| text.read),
             Inner::Packed(packed) => io::copy(packed.as_mut(), &mut io::sink()).map(|_| packed.read),
         }
     }
@@ -111,7 +123,7 @@ impl Unpacked {
     /// Returns how the text ended.
     pub fn end(&self) -> End {
         match &self.0 {
-            Inner::Plain(_) => End::Whole,
+            Inner::Plain(_) | Inner::Session(_) => End::Whole,
             Inner::Packed(packed) => packed.end.unwrap_or(End::Whole),
         }
     }
@@ -121,6 +133,7 @@ impl Read for Unpacked {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         match &mut self.0 {
             Inner::Plain(file) => file.read(into),
+            Inner::Session(text) => text.read(into),
             Inner::Packed(packed) => packed.read(into),
         }
     }

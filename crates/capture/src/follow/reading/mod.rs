@@ -428,6 +428,9 @@ pub fn format(client: Client) -> Result<Format> {
         Client::ClaudeCode => Ok(Format::ClaudeCode),
         Client::Codex => Ok(Format::Codex),
         Client::Gemini => Ok(Format::Gemini),
+        Client::Qwen => Ok(Format::Qwen),
+        Client::Copilot => Ok(Format::Copilot),
+        Client::Opencode => Ok(Format::Opencode),
         Client::Git => Err(Error::bad_input("git keeps no transcripts").hint("use `tiro import git`")),
     }
 }

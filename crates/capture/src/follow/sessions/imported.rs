@@ -12,7 +12,7 @@ use tiro_base::error::quoted;
 use tiro_redact::{self, Redaction};
 use tiro_store::{Outcome, Receipt};
 
-/// The result of `tiro import claude-code|codex|gemini`.
+/// The result of `tiro import CLIENT`.
 #[derive(Debug, Default, Serialize)]
 pub struct Imported {
     /// Transcripts read.

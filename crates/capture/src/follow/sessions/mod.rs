@@ -28,7 +28,7 @@ use self::accounting::{Candidate, Why};
 /// The maximum number of nested forks that are put in order. Arbitrary.
 const DEEPEST_FORK: usize = 16;
 
-/// The arguments of `tiro import claude-code|codex|gemini`.
+/// The arguments of `tiro import CLIENT`.
 #[derive(Debug)]
 pub struct Args {
     /// The client that wrote the transcripts.

@@ -94,8 +94,8 @@ fn summary_title(session: &mut Session, fields: &Fields<'_>) {
     }
 }
 
-/// Updates the session, folder and branch from this line. Every line contains them.
-fn note_place(about: &mut About, fields: &Fields<'_>) {
+/// Updates the session, folder and branch from this line. Every line contains them, also in Qwen Code.
+pub(super) fn note_place(about: &mut About, fields: &Fields<'_>) {
     // The lines of a sub-agent contain the id of the session that called it.
     if let Some(session) = fields.filled("sessionId") {
         match &about.session {
@@ -193,7 +193,7 @@ fn message(session: &mut Session, fields: &Fields<'_>) {
 
 /// Returns the id of a line. If the line was copied from another session, returns the id of the original line, and the
 /// second value names that session.
-fn identity<'a>(fields: &Fields<'a>) -> (Option<Cow<'a, str>>, Option<CopyOf>) {
+pub(super) fn identity<'a>(fields: &Fields<'a>) -> (Option<Cow<'a, str>>, Option<CopyOf>) {
     let own = fields.filled("uuid");
     let from = fields.object("forkedFrom");
     match (from.filled("sessionId"), from.filled("messageUuid")) {

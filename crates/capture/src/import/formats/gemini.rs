@@ -139,7 +139,7 @@ fn tool_call<'a>(session: &mut Session, call: &Fields<'a>, into: &mut Vec<Part<'
 }
 
 /// Returns the texts of a message, without thoughts, tool calls and their results.
-fn message_text(raw: &RawValue) -> Cow<'_, str> {
+pub(super) fn message_text(raw: &RawValue) -> Cow<'_, str> {
     let is_no_text = |part: &Fields<'_>| {
         part.is_true("thought") || part.raw("functionCall").or_else(|| part.raw("functionResponse")).is_some()
     };
@@ -154,7 +154,7 @@ fn message_text(raw: &RawValue) -> Cow<'_, str> {
 }
 
 /// Returns the part of a user message that the user wrote.
-fn written(text: Cow<'_, str>) -> Cow<'_, str> {
+pub(super) fn written(text: Cow<'_, str>) -> Cow<'_, str> {
     let follows = |end: &usize| matches!(text.as_bytes().get(end + FILES_FOLLOW.len()), None | Some(b'\n'));
     let text = match text.find(FILES_FOLLOW).filter(follows) {
         Some(end) => Cow::Owned(text[..end].to_owned()),

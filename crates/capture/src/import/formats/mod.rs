@@ -2,7 +2,10 @@
 
 mod claude_code;
 mod codex;
+mod copilot;
 mod gemini;
+mod opencode;
+mod qwen;
 
 use super::fields::Fields;
 use super::session::Session;
@@ -16,6 +19,12 @@ pub enum Format {
     Codex,
     /// `~/.gemini/tmp/<project>/chats/session-*.jsonl`; an older `.json` file is read as a single line.
     Gemini,
+    /// `~/.qwen/projects/<folder>/chats/<session>.jsonl`, with sub-agents in `subagents`.
+    Qwen,
+    /// `~/.copilot/session-state/<session>/events.jsonl`.
+    Copilot,
+    /// The lines that are made of the rows of a session in opencode's database.
+    Opencode,
 }
 
 impl Format {
@@ -31,6 +40,9 @@ impl Format {
             Format::ClaudeCode => claude_code::line(session, fields),
             Format::Codex => codex::line(session, fields),
             Format::Gemini => gemini::line(session, fields),
+            Format::Qwen => qwen::line(session, fields),
+            Format::Copilot => copilot::line(session, fields),
+            Format::Opencode => opencode::line(session, fields),
         }
     }
 }

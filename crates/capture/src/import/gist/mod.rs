@@ -28,6 +28,10 @@ pub(super) const EXCERPT_OF_FILE: usize = 300;
 /// The names of arguments that contain the path of a file.
 const PATHS: [&str; 5] = ["file_path", "notebook_path", "absolute_path", "filePath", "path"];
 
+/// The names of arguments that contain the old text and the new text of an edit.
+pub(super) const OLD: [&str; 3] = ["old_string", "old_str", "oldString"];
+pub(super) const NEW: [&str; 3] = ["new_string", "new_str", "newString"];
+
 /// The names of the arguments that describe a call best, the best first.
 const TELLING: [&str; 22] = [
     "command",
@@ -151,7 +155,10 @@ pub(super) fn is_own(tool: &str) -> bool {
     let rest = tool.strip_prefix("mcp_").map(|rest| rest.trim_start_matches('_'));
     let (server, name) = rest.unwrap_or(tool).rsplit_once("__").unwrap_or((rest.unwrap_or_default(), tool));
     let is_named = |part: &str| part.eq_ignore_ascii_case("tiro");
-    server.split(|c: char| !c.is_ascii_alphanumeric()).any(is_named)
+    // Copilot CLI and opencode join the names of server and tool by one character.
+    let is_joined = tool.strip_prefix("tiro").is_some_and(|rest| rest.starts_with(['-', '_']));
+    is_joined
+        || server.split(|c: char| !c.is_ascii_alphanumeric()).any(is_named)
         || OWN.iter().any(|own| name.ends_with(own))
 }
 
@@ -234,8 +241,8 @@ fn change(fields: &Fields<'_>, private: &mut Private) -> Option<String> {
     let edit = edits.first().map(|raw| Fields::of(raw));
     let edit = edit.as_ref().unwrap_or(fields);
     let more = if edits.len() > 1 { format!(" and {} more", edits.len() - 1) } else { String::new() };
-    let old = side(edit, "old_string").or_else(|| side(edit, "old_str"));
-    let new = side(edit, "new_string").or_else(|| side(edit, "new_str")).or_else(|| side(edit, "new_source"));
+    let old = OLD.iter().find_map(|name| side(edit, name));
+    let new = NEW.iter().chain(&["new_source"]).find_map(|name| side(edit, name));
     if let Some(old) = old {
         return Some(difference(old.lines(), new.as_deref().unwrap_or_default().lines()) + &more);
     }
@@ -291,7 +298,7 @@ pub(super) fn patch<'a>(arguments: &Arguments<'a>, fields: &Fields<'a>) -> Optio
         return text.contains(BEGINS).then(|| text.clone());
     }
     let mut leaves = Vec::new();
-    for name in ["input", "patch", "command", "cmd"] {
+    for name in ["input", "patch", "patchText", "command", "cmd"] {
         if let Some(raw) = fields.raw(name).filter(|raw| raw.get().contains(BEGINS)) {
             collect(raw, 1, &mut leaves);
         }

@@ -3,9 +3,12 @@
 
 mod claude_code;
 mod codex;
+mod copilot;
 mod gemini;
 mod generate;
 mod odd;
+mod opencode;
+mod qwen;
 mod robust;
 
 use super::transcript::{About, Format, Transcript, TranscriptEntry};

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use super::{file, lines_of, read};
 use crate::import::transcript::{About, Format, Transcript};
 
-const CLIENTS: [Format; 3] = [Format::ClaudeCode, Format::Codex, Format::Gemini];
+const CLIENTS: [Format; 6] =
+    [Format::ClaudeCode, Format::Codex, Format::Gemini, Format::Qwen, Format::Copilot, Format::Opencode];
 
 fn prompt(uuid: &str, text: &str) -> Value {
     json!({"type": "user", "uuid": uuid, "message": {"role": "user", "content": text}})
@@ -103,6 +104,13 @@ fn samples() -> Vec<String> {
             "result": [{"functionResponse": {"response": {"output": "\u{1b}[1mé\u{1b}]0;t\u{7}\r\n"}}}]}]}),
     ];
     lines.extend(more.iter().map(Value::to_string));
+    lines.extend(
+        [super::qwen::CAPTURED, super::copilot::CAPTURED].iter().flat_map(|it| it.lines()).map(str::to_owned),
+    );
+    lines.push(json!({"type": "message", "role": "assistant", "time": 1_796_127_648_657_i64, "summary": true, "parts": [
+        {"type": "text", "text": "é <private>x</private>"}, {"type": "patch", "files": [{"path": "/a/é"}]},
+        {"type": "tool", "id": "c1:1", "name": "edit", "status": "completed", "output": "ok",
+            "input": {"filePath": "/a/é", "oldString": "é", "newString": "<private>"}}]}).to_string());
     lines
 }
 

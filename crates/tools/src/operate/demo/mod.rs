@@ -390,7 +390,7 @@ impl Output {
         text += &format!("\nMemories are kept in {}. Next:\n", self.data_directory);
         text += "  tiro search \"your question\"        searches this project's memory\n";
         text += "  tiro demo --ask \"your question\"    searches the history above, with citations\n";
-        text += "  tiro init                           connects Tiro to Claude Code, Codex and Gemini CLI";
+        text += "  tiro init                           connects Tiro to the agents on this machine";
         text
     }
 }

@@ -95,7 +95,7 @@ pub async fn check(engine: &Engine, caller: &Caller) -> Vec<Finding> {
 /// For each client that has transcripts, reports how many there are and how many are new.
 pub(super) async fn sessions(engine: &Engine, caller: &Caller, project: &SeenProject) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for client in [Client::ClaudeCode, Client::Codex, Client::Gemini] {
+    for client in Client::AGENTS {
         let search = search_sessions(engine, caller, project, client).await;
         // Without a home directory, there are no clients.
         let Ok(account) = search.map(|search| search.account) else { continue };

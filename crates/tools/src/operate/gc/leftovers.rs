@@ -7,12 +7,10 @@ use std::path::{Path, PathBuf};
 use crate::operate::backup::restore_everything;
 use tiro_base::file::unfinished;
 use tiro_base::file::user_file::TEMPORARY;
+use tiro_capture::clients::Client;
 use tiro_git::Repository;
 use tiro_host::engine::Engine;
 use tiro_host::project::OpenProject;
-
-/// The folders in which clients keep the configuration of a project, relative to the project's root.
-const IN_PROJECT: [&str; 4] = [".", ".claude", ".codex", ".gemini"];
 
 /// Removes the unfinished files of killed processes. Returns the number of files and folders. If `dry_run` is true,
 /// only counts them.
@@ -40,11 +38,12 @@ pub fn remove(engine: &Engine, project: &OpenProject, dry_run: bool) -> usize {
     for spool in folders(&config.data_dir.join("spool")) {
         clear(&spool, &is_begun);
     }
-    let mut beside: Vec<PathBuf> = IN_PROJECT.iter().map(|name| project.root.join(name)).collect();
+    let in_project = Client::AGENTS.into_iter().filter_map(Client::project_folder).chain(["."]);
+    let mut beside: Vec<PathBuf> = in_project.map(|name| project.root.join(name)).collect();
     beside.extend(config.sources.file.as_deref().and_then(Path::parent).map(Path::to_owned));
     if let Some(clients) = &config.clients {
-        beside
-            .extend([&clients.home, &clients.claude_code, &clients.codex, &clients.gemini].map(Clone::clone));
+        beside.push(clients.home.clone());
+        beside.extend(Client::AGENTS.into_iter().filter_map(|client| clients.folder(client)));
     }
     if let Some(git) = project.repository.as_deref().map(Repository::common_dir) {
         beside.extend([git.join("hooks"), git]);

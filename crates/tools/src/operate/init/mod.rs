@@ -377,7 +377,7 @@ async fn backfill(engine: &Engine, caller: &Caller, project: &SeenProject) -> Re
         backfill.commits = history.commits.len();
     }
     let mut bytes = 0;
-    for client in [Client::ClaudeCode, Client::Codex, Client::Gemini] {
+    for client in Client::AGENTS {
         let search = search_sessions(engine, caller, project, client).await?;
         let new = search.found.iter().filter(|each| each.unread > 0);
         let (transcripts, size) = new.fold((0, 0), |(count, size), each| (count + 1, size + each.unread));
@@ -405,7 +405,7 @@ impl Prepared {
 
     /// Adds the offers of the plan to its changes.
     pub fn accept_offers(&mut self) {
-        self.plan.changes.append(&mut self.plan.offers);
+        self.plan.accept_offers();
     }
 
     /// Returns whether this project was captured before, either because it was chosen or because every project was

@@ -15,8 +15,8 @@ impl Prepared {
     pub fn text(&self) -> String {
         let mut text = self.copies.text() + &self.plan.text();
         if self.plan.found.is_empty() {
-            text +=
-                "No client is installed (Claude Code, Codex, Gemini CLI), and this is not a repository.\n";
+            let names = Client::names();
+            text += &format!("No client is installed ({names}), and this is not a repository.\n");
         }
         text += &self.captured();
         for clients::Finding { client, path, found, mend } in &self.additional {
@@ -72,15 +72,7 @@ impl Prepared {
                     .to_owned(),
             );
         }
-        if is_found(Client::Codex) {
-            next.push("Codex runs hooks after you approve them: type /hooks there once.".to_owned());
-        }
-        if is_found(Client::Gemini) {
-            next.push(
-                "Gemini CLI starts servers only in folders that you trust: answer yes when it asks."
-                    .to_owned(),
-            );
-        }
+        next.extend(self.plan.found.iter().filter_map(|client| client.next_step()).map(str::to_owned));
         if names.is_empty() {
             next.push("`tiro search WORDS` searches; `tiro serve` works with any MCP client.".to_owned());
         }

@@ -9,12 +9,13 @@
 //! the line ends and the mark are restored afterwards. A file that would still lose something, for example because its
 //! line ends are mixed, is not edited.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, Table, TableLike, Value, value};
 
-use super::edit::{self, Entries, Hook, Ours, json, split_mark};
-use super::{Client, Plan, SERVE, Setup, cut, quoted};
+use super::Agent;
+use crate::clients::edit::{self, Entries, Hook, Ours, json, split_mark};
+use crate::clients::{Client, Places, Plan, SERVE, Setup, TOOL_TIMEOUT, cut, quoted};
 use tiro_base::error::{Context, Error, Kind, Result};
 use tiro_base::file::user_file;
 
@@ -27,9 +28,6 @@ const HOOK: &str = " hook codex";
 /// The timeout for starting the server, in seconds.
 const STARTUP_TIMEOUT: i64 = 30;
 
-/// The timeout of a tool, in seconds: a tool that asks another agent takes minutes.
-pub(super) const TOOL_TIMEOUT: i64 = 600;
-
 /// The timeout of a hook, in seconds. It is the longest that Codex allows at the end of a session. Our hooks take a
 /// tenth of a second.
 const HOOK_TIMEOUT: u32 = 3;
@@ -40,10 +38,75 @@ const VARIABLES: [&str; 3] = ["TIRO_DATA_DIR", "TIRO_MODEL_DIR", "XDG_DATA_HOME"
 /// The events that run our hook. At each of them, a transcript may have grown or a session begins.
 const EVENTS: [&str; 4] = ["SessionStart", "Stop", "PreCompact", "SessionEnd"];
 
+/// The file with the servers, and the file with the hooks.
+const CONFIG: &str = "config.toml";
+const HOOKS: &str = "hooks.json";
+
+/// Codex by OpenAI.
+pub struct Codex;
+
+impl Agent for Codex {
+    fn word(&self) -> &'static str {
+        "codex"
+    }
+
+    fn name(&self) -> &'static str {
+        "Codex"
+    }
+
+    fn variables(&self) -> &'static [&'static str] {
+        &["CODEX_HOME"]
+    }
+
+    fn folder(&self, places: &Places) -> PathBuf {
+        places.set_or("CODEX_HOME", ".codex")
+    }
+
+    fn project_folder(&self) -> &'static str {
+        ".codex"
+    }
+
+    fn files(&self, places: &Places) -> Vec<PathBuf> {
+        [CONFIG, HOOKS].map(|name| self.folder(places).join(name)).into()
+    }
+
+    fn server_files(&self, places: &Places, root: Option<&Path>) -> Vec<PathBuf> {
+        let project = root.map(|root| root.join(self.project_folder()));
+        [Some(self.folder(places)), project].into_iter().flatten().map(|folder| folder.join(CONFIG)).collect()
+    }
+
+    fn plan(&self, setup: &Setup<'_>, plan: &mut Plan) {
+        plan_files(setup, plan);
+    }
+
+    fn without(
+        &self,
+        path: &Path,
+        text: &str,
+        before: Option<&str>,
+        _wrote: Option<&str>,
+    ) -> Result<Option<String>> {
+        without(path, text, before).map(Some)
+    }
+
+    fn transcripts(&self, places: &Places) -> Vec<PathBuf> {
+        ["sessions", "archived_sessions"].map(|name| self.folder(places).join(name)).into()
+    }
+
+    fn writes_documents(&self) -> bool {
+        true
+    }
+
+    fn next_step(&self) -> Option<&'static str> {
+        Some("Codex runs hooks after you approve them: type /hooks there once.")
+    }
+}
+
 /// Adds the changes for Codex to `plan`.
-pub fn plan(setup: &Setup<'_>, plan: &mut Plan) {
-    let config = setup.places.codex.join("config.toml");
-    let hooks = setup.places.codex.join("hooks.json");
+fn plan_files(setup: &Setup<'_>, plan: &mut Plan) {
+    let folder = Codex.folder(setup.places);
+    let config = folder.join(CONFIG);
+    let hooks = folder.join(HOOKS);
     let command = format!("{}{HOOK}", quoted(setup.binary));
     let is_in_config = match inline_hooks(&config) {
         Inline::Ours => true,
@@ -78,7 +141,7 @@ pub fn plan(setup: &Setup<'_>, plan: &mut Plan) {
 
 /// Returns `text` without our entries. `before` is the former content of the file. Tables that become empty are
 /// removed, unless `before` contained them.
-pub fn without(path: &Path, text: &str, before: Option<&str>) -> Result<String> {
+pub(in crate::clients) fn without(path: &Path, text: &str, before: Option<&str>) -> Result<String> {
     match path.extension().is_some_and(|extension| extension == "json") {
         true => cut::remove(text, before, &OURS),
         false => without_tables(text, before),
@@ -117,7 +180,7 @@ fn insert_server(document: &mut DocumentMut, setup: &Setup<'_>) -> Result<()> {
     set(server, "args", list(&SERVE));
     set_default(server, "env_vars", list(&VARIABLES));
     set_default(server, "startup_timeout_sec", STARTUP_TIMEOUT.into());
-    set_default(server, "tool_timeout_sec", TOOL_TIMEOUT.into());
+    set_default(server, "tool_timeout_sec", i64::from(TOOL_TIMEOUT).into());
     Ok(())
 }
 

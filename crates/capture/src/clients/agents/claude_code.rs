@@ -12,9 +12,11 @@
 
 use std::path::{Path, PathBuf};
 
-use super::edit::{Entries, Hook, Member, Ours, When, insert, json, object, pretty, value};
-use super::{Client, Places, Plan, SERVE, Setup, allows, cut};
-use tiro_base::error::{Result, quoted};
+use super::Agent;
+use crate::clients::edit::{Entries, Hook, Member, Ours, When, insert, json, object, pretty, value};
+use crate::clients::retention::{self, SETTINGS};
+use crate::clients::{Client, Places, Plan, SERVE, Setup, allows, cut};
+use tiro_base::error::Result;
 use tiro_base::file::user_file;
 
 /// Identifies our entries in the plugin's files.
@@ -27,9 +29,6 @@ const OURS: Ours = Ours {
 /// The beginning of a rule about one of our tools: Claude Code names them after the plugin and its server.
 const RULE: &str = "mcp__plugin_tiro_tiro__";
 
-/// The file of the user's settings, in which Claude Code looks for rules.
-pub const SETTINGS: &str = "settings.json";
-
 /// The text of the skill, which the model reads.
 const SKILL_TEXT: &str = include_str!("skill.md");
 
@@ -38,7 +37,7 @@ const SKILL_MARK: &str =
     "<!-- Written by `tiro init`, which replaces this file; `tiro init --remove` deletes it. -->";
 
 /// The files of the plugin. The directory is not a plugin until the last one exists.
-pub const FILES: [&str; 4] = [SKILL, SERVERS, HOOKS, PLUGIN];
+const FILES: [&str; 4] = [SKILL, SERVERS, HOOKS, PLUGIN];
 const SKILL: &str = "SKILL.md";
 const SERVERS: &str = ".mcp.json";
 const HOOKS: &str = "hooks/hooks.json";
@@ -50,9 +49,83 @@ const HOOK_TIMEOUT: u32 = 5;
 /// The events that run our hook. At each of them, a transcript may have grown or a session begins.
 const EVENTS: &[&str] = &["SessionStart", "Stop", "SubagentStop", "PreCompact", "SessionEnd"];
 
+/// The folder of the plugin in Claude Code's folder.
+const PLUGIN_FOLDER: &str = "skills/tiro";
+
+/// The longest name that Claude Code gives to a folder, in bytes. The hash that follows a longer name is not counted.
+const LONGEST_NAME: usize = 200;
+
+/// Claude Code by Anthropic.
+pub struct ClaudeCode;
+
+impl Agent for ClaudeCode {
+    fn word(&self) -> &'static str {
+        "claude-code"
+    }
+
+    fn name(&self) -> &'static str {
+        "Claude Code"
+    }
+
+    fn variables(&self) -> &'static [&'static str] {
+        &["CLAUDE_CONFIG_DIR"]
+    }
+
+    fn folder(&self, places: &Places) -> PathBuf {
+        places.set_or("CLAUDE_CONFIG_DIR", ".claude")
+    }
+
+    fn project_folder(&self) -> &'static str {
+        ".claude"
+    }
+
+    fn files(&self, places: &Places) -> Vec<PathBuf> {
+        let folder = self.folder(places);
+        let plugin = FILES.map(|name| folder.join(PLUGIN_FOLDER).join(name));
+        plugin.into_iter().chain([folder.join(SETTINGS)]).collect()
+    }
+
+    fn made(&self, places: &Places) -> Vec<PathBuf> {
+        let plugin = self.folder(places).join(PLUGIN_FOLDER);
+        [".claude-plugin", "hooks", ""].map(|name| plugin.join(name)).into()
+    }
+
+    fn server_files(&self, places: &Places, _root: Option<&Path>) -> Vec<PathBuf> {
+        vec![self.folder(places).join(PLUGIN_FOLDER).join(SERVERS)]
+    }
+
+    fn plan(&self, setup: &Setup<'_>, plan: &mut Plan) {
+        plan_files(setup, plan);
+    }
+
+    fn without(
+        &self,
+        path: &Path,
+        text: &str,
+        before: Option<&str>,
+        _wrote: Option<&str>,
+    ) -> Result<Option<String>> {
+        let text = retention::without(path, text, before)?;
+        without(path, &text, before).map(Some)
+    }
+
+    fn transcripts(&self, places: &Places) -> Vec<PathBuf> {
+        vec![self.folder(places).join("projects")]
+    }
+
+    fn is_named_after(&self, folder: &str, root: &Path) -> bool {
+        folder == dashed(root)
+    }
+
+    fn introduces_itself(&self) -> &'static str {
+        "claude"
+    }
+}
+
 /// Adds the files for Claude Code to `plan`.
-pub fn plan(setup: &Setup<'_>, plan: &mut Plan) {
-    let directory = setup.places.claude_code.join("skills/tiro");
+fn plan_files(setup: &Setup<'_>, plan: &mut Plan) {
+    let folder = ClaudeCode.folder(setup.places);
+    let directory = folder.join(PLUGIN_FOLDER);
     // With `args`, Claude Code runs the command directly, without a shell.
     let hook = json!([{
         "type": "command",
@@ -84,20 +157,15 @@ pub fn plan(setup: &Setup<'_>, plan: &mut Plan) {
     edit(HOOKS, "hooks that note where conversations are kept", &entered(hooks));
     edit(PLUGIN, "turns the directory into a plugin", &|_| Ok(pretty(plugin.clone())));
     if !setup.reading.is_empty() {
-        let path = setup.places.claude_code.join(SETTINGS);
+        let path = folder.join(SETTINGS);
         let elements = setup.reading.iter().map(|name| format!("{RULE}{name}")).collect();
         let rules = Entries { elements, ..Entries::default() };
         plan.offer(setup, (Client::ClaudeCode, &path, &allows(setup.reading)), 0o600, entered(rules));
     }
 }
 
-/// Returns the path of the file in which the plugin lists its servers.
-pub fn servers(places: &Places) -> PathBuf {
-    places.claude_code.join("skills/tiro").join(SERVERS)
-}
-
 /// Returns `text` without our entries. The result is empty if nothing else is left.
-pub fn without(path: &Path, text: &str, before: Option<&str>) -> Result<String> {
+fn without(path: &Path, text: &str, before: Option<&str>) -> Result<String> {
     if path.ends_with(SKILL) {
         let is_ours = text.lines().any(|line| line == SKILL_MARK);
         return Ok(if is_ours { before.unwrap_or_default() } else { text }.to_owned());
@@ -121,10 +189,38 @@ pub fn is_needed(path: &Path) -> bool {
     directory.is_some_and(|directory| [SERVERS, HOOKS].iter().any(|name| is_theirs(&directory.join(name))))
 }
 
-/// Returns the note about a file that must stay.
-pub fn needed(path: &Path) -> String {
-    format!(
-        "`{}` stays, because a user added something to the other files of the plugin.",
-        quoted(path.display())
-    )
+/// Returns the name that Claude Code gives to the folder of a directory. Each special character is replaced by a dash.
+/// A long name is cut and followed by a hash. Characters are counted as in UTF-16.
+fn dashed(path: &Path) -> String {
+    let units: Vec<u16> = path.to_string_lossy().encode_utf16().collect();
+    let is_plain = |unit: &u16| char::from_u32(u32::from(*unit)).is_some_and(|c| c.is_ascii_alphanumeric());
+    let name: String =
+        units.iter().map(|unit| if is_plain(unit) { char::from(*unit as u8) } else { '-' }).collect();
+    if name.len() <= LONGEST_NAME {
+        return name;
+    }
+    let step = |hash: i32, unit: &u16| hash.wrapping_mul(31).wrapping_add(i32::from(*unit));
+    let mut hash = units.iter().fold(0_i32, step).unsigned_abs();
+    let mut digits = Vec::new();
+    while hash > 0 || digits.is_empty() {
+        digits.push(char::from_digit(hash % 36, 36).expect("a digit"));
+        hash /= 36;
+    }
+    let digits: String = digits.into_iter().rev().collect();
+    format!("{}-{digits}", &name[..LONGEST_NAME])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_are_named_as_claude_code_names_them() {
+        assert_eq!(dashed(Path::new("/w/my.app")), "-w-my-app");
+        assert_eq!(dashed(Path::new("/ty\u{f6}/\u{1f6a2} x")), "-ty-----x");
+        let long = PathBuf::from(format!("/{}", "a".repeat(250)));
+        let name = dashed(&long);
+        assert_eq!(&name[..201], format!("-{}-", "a".repeat(199)));
+        assert_eq!(&name[201..], "feo44x");
+    }
 }

@@ -8,10 +8,14 @@
 //! Gemini CLI also reads the settings in it. So trust is not offered for a folder that has settings: Gemini CLI itself
 //! asks the user about such a folder.
 
-use std::path::Path;
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 
-use super::edit::{Entries, Hook, Member, Ours, When, insert, json, split_mark, value};
-use super::{Client, Plan, SERVE, Setup, allows, cut, quoted};
+use super::Agent;
+use crate::clients::edit::{Entries, Hook, Member, Ours, When, insert, json, split_mark, value};
+use crate::clients::transcripts::{is_hash_of, open};
+use crate::clients::{Client, Places, Plan, SERVE, Setup, TOOL_TIMEOUT, allows, cut, quoted};
 use tiro_base::error::{Error, Result};
 use tiro_base::file::user_file;
 
@@ -19,7 +23,7 @@ use tiro_base::file::user_file;
 pub const OURS: Ours = Ours { members: &[&["mcpServers", "tiro"]], command: " hook gemini", list: None };
 
 /// Our policy, as a path in Gemini CLI's directory.
-pub const POLICY: &str = "policies/tiro.toml";
+const POLICY: &str = "policies/tiro.toml";
 
 /// The file in which Gemini CLI records the folders that the user trusts.
 const TRUSTED: &str = "trustedFolders.json";
@@ -31,9 +35,6 @@ const MARK: &str = "# Written by `tiro init`; `tiro init --remove` deletes it.";
 /// the user come first.
 const PRIORITY: u32 = 1;
 
-/// The timeout of a tool in milliseconds: a tool that asks another agent takes minutes.
-pub(super) const TOOL_TIMEOUT: u32 = 600_000;
-
 /// The timeout of a hook in milliseconds. Our hooks take a tenth of a second.
 const HOOK_TIMEOUT: u32 = 5_000;
 
@@ -42,9 +43,90 @@ const HOOK_TIMEOUT: u32 = 5_000;
 /// prompt, and is lost when the session is resumed.
 const EVENTS: [&str; 4] = ["BeforeAgent", "AfterAgent", "PreCompress", "SessionEnd"];
 
+/// The file with the servers and the hooks.
+const SETTINGS: &str = "settings.json";
+
+/// The most bytes that are read from a file that contains a path.
+const PATH: u64 = 4096;
+
+/// Gemini CLI by Google.
+pub struct Gemini;
+
+impl Agent for Gemini {
+    fn word(&self) -> &'static str {
+        "gemini"
+    }
+
+    fn name(&self) -> &'static str {
+        "Gemini CLI"
+    }
+
+    fn variables(&self) -> &'static [&'static str] {
+        &["GEMINI_CLI_HOME"]
+    }
+
+    fn folder(&self, places: &Places) -> PathBuf {
+        places.set_or("GEMINI_CLI_HOME", "").join(self.project_folder())
+    }
+
+    fn project_folder(&self) -> &'static str {
+        ".gemini"
+    }
+
+    fn files(&self, places: &Places) -> Vec<PathBuf> {
+        [SETTINGS, POLICY].map(|name| self.folder(places).join(name)).into()
+    }
+
+    fn server_files(&self, places: &Places, root: Option<&Path>) -> Vec<PathBuf> {
+        let project = root.map(|root| root.join(self.project_folder()));
+        let folders = [Some(self.folder(places)), project];
+        folders.into_iter().flatten().map(|folder| folder.join(SETTINGS)).collect()
+    }
+
+    fn plan(&self, setup: &Setup<'_>, plan: &mut Plan) {
+        plan_files(setup, plan);
+    }
+
+    fn without(
+        &self,
+        path: &Path,
+        text: &str,
+        before: Option<&str>,
+        wrote: Option<&str>,
+    ) -> Result<Option<String>> {
+        without(path, text, before, wrote)
+    }
+
+    fn transcripts(&self, places: &Places) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.folder(places).join("tmp")).into_iter().flatten().flatten();
+        let mut folders: Vec<PathBuf> = entries.map(|entry| entry.path().join("chats")).collect();
+        folders.sort();
+        folders
+    }
+
+    fn writes_documents(&self) -> bool {
+        true
+    }
+
+    fn is_named_after(&self, folder: &str, root: &Path) -> bool {
+        is_hash_of(folder, root)
+    }
+
+    fn recorded_directory(&self, folder: &Path) -> Option<PathBuf> {
+        let mut text = String::new();
+        open(&folder.join(".project_root")).ok()?.take(PATH).read_to_string(&mut text).ok()?;
+        Some(PathBuf::from(text.trim())).filter(|root| root.is_absolute())
+    }
+
+    fn next_step(&self) -> Option<&'static str> {
+        Some("Gemini CLI starts servers only in folders that you trust: answer yes when it asks.")
+    }
+}
+
 /// Adds the changes for Gemini CLI to `plan`.
-pub fn plan(setup: &Setup<'_>, plan: &mut Plan) {
-    let path = setup.places.gemini.join("settings.json");
+fn plan_files(setup: &Setup<'_>, plan: &mut Plan) {
+    let folder = Gemini.folder(setup.places);
+    let path = folder.join(SETTINGS);
     let reason = "the MCP server `tiro` and hooks that note where conversations are kept";
     let entries = entries(setup.binary);
     plan.edit(setup, (Client::Gemini, &path, reason), 0o600, |text| {
@@ -53,13 +135,13 @@ pub fn plan(setup: &Setup<'_>, plan: &mut Plan) {
     if setup.reading.is_empty() {
         return;
     }
-    let path = setup.places.gemini.join(POLICY);
+    let path = folder.join(POLICY);
     let policy = policy(setup.reading);
     plan.offer(setup, (Client::Gemini, &path, &allows(setup.reading)), 0o600, |text| match text {
         Some(text) if !text.starts_with(MARK) => Err(Error::bad_input("it is not Tiro's")),
         _ => Ok(policy.clone()),
     });
-    let path = setup.places.gemini.join(TRUSTED);
+    let path = folder.join(TRUSTED);
     if let Some(folder) = setup.folder.filter(|folder| needs_trust(folder, &path)) {
         let reason = "trusts this folder, without which Gemini CLI starts no server here";
         let trusted = Member {
@@ -87,7 +169,7 @@ fn needs_trust(folder: &Path, trusted: &Path) -> bool {
 }
 
 /// Returns `text` without our entries; `None` if nothing else was in the file. `wrote` is the content that we wrote.
-pub fn without(path: &Path, text: &str, before: Option<&str>, wrote: Option<&str>) -> Result<Option<String>> {
+fn without(path: &Path, text: &str, before: Option<&str>, wrote: Option<&str>) -> Result<Option<String>> {
     match path {
         path if path.ends_with(POLICY) && text.starts_with(MARK) => Ok(before.map(str::to_owned)),
         path if path.ends_with(POLICY) => Ok(Some(text.to_owned())),
@@ -134,7 +216,7 @@ pub fn entries(binary: &str) -> Entries {
         members: vec![
             member("command", binary.into(), When::Always),
             member("args", json!([(SERVE[0])]), When::Always),
-            member("timeout", json!(TOOL_TIMEOUT), When::Absent),
+            member("timeout", (TOOL_TIMEOUT * 1000).into(), When::Absent),
         ],
         hooks: EVENTS.into_iter().map(hook).collect(),
         ..Entries::default()
