@@ -199,7 +199,7 @@ impl Config {
             })?;
         let data_dir = std::path::absolute(&data_dir).unwrap_or(data_dir);
         let home = platform.as_ref().map(|platform| platform.home_dir().to_owned());
-        let clients = home.clone().map(|home| Places::new(home, &path));
+        let clients = home.clone().map(|home| Places::new(home, path));
         let in_home = || platform.as_ref().map(|platform| platform.config_dir().join("tiro/config.toml"));
         Ok(Config {
             clients,
