@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::agents::is_needed;
 use super::{Change, Client, Finding, GitPlace, Keep, git_hook, without};
 use tiro_base::error::{Context, Error, Kind, Result, quoted};
-use tiro_base::file::user_file::{self, Bytes, FileSnapshot};
+use tiro_base::file::user_file::{self, Bytes, FileSnapshot, Target};
 use tiro_base::private;
 
 /// The largest record that is read, in bytes. Arbitrary: far more than the former texts of a few files, each of which
@@ -88,11 +88,17 @@ pub fn apply(changes: &[Change], dir: &Path) -> Result<Applied> {
     private::create_dir(dir)?;
     let _lock = lock(dir)?;
     let mut record = load(dir)?;
+    // Nothing is recorded of a change that came too late, so that the former content of its file stays recorded.
+    let mut timely = Vec::new();
     for change in changes {
-        note(&mut record, change);
+        match target(change) {
+            Ok(_) => timely.push(change),
+            Err(error) => applied.findings.push(Finding::new(change.client, &change.path, &error)),
+        }
     }
+    timely.iter().for_each(|change| note(&mut record, change));
     write_record(dir, &record)?;
-    for change in changes {
+    for change in timely {
         match write(change) {
             Ok(()) => {
                 let file = record.files.iter_mut().find(|file| file.path == change.path);
@@ -257,13 +263,20 @@ fn ours_removed(
     }
 }
 
-fn write(change: &Change) -> Result<()> {
+/// Returns the file to be changed. Errors with [`Kind::Busy`] if it no longer has the content that was read.
+fn target(change: &Change) -> Result<Target> {
     let target = user_file::look(&change.path)?;
-    if target.state != change.before {
-        return Err(
-            Error::new(Kind::Busy, "the file was changed since it was read").hint("run `tiro init` again")
-        );
+    match target.state == change.before {
+        true => Ok(target),
+        false => {
+            Err(Error::new(Kind::Busy, "the file was changed since it was read")
+                .hint("run `tiro init` again"))
+        }
     }
+}
+
+fn write(change: &Change) -> Result<()> {
+    let target = target(change)?;
     if let Some(parent) = target.path.parent() {
         fs::create_dir_all(parent)
             .context(Kind::Io, || format!("cannot make `{}`", quoted(parent.display())))?;

@@ -136,7 +136,8 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     }
     let mut superseded = Vec::new();
     for (place, (store, scope)) in places.iter().enumerate() {
-        let own: Vec<&Memory> = found.iter().filter(|(of, _)| *of == place).map(|(_, memory)| memory).collect();
+        let own: Vec<&Memory> =
+            found.iter().filter(|(of, _)| *of == place).map(|(_, memory)| memory).collect();
         superseded.push(replaced::of(*store, scope, &own).await?);
     }
     let listed = |(place, memory): (usize, Memory)| {
@@ -234,12 +235,7 @@ fn filter(args: &Args, now: Millis) -> Result<Filter> {
     })
 }
 
-fn listed(
-    memory: Memory,
-    superseded: Option<SupersededBy>,
-    is_owners: bool,
-    reader: &AuthorId,
-) -> Listed {
+fn listed(memory: Memory, superseded: Option<SupersededBy>, is_owners: bool, reader: &AuthorId) -> Listed {
     let escaped = |text: &str| envelope::escape(text).into_owned();
     let line = memory.title.as_deref().and_then(show::line).or_else(|| show::line(&memory.text));
     Listed {

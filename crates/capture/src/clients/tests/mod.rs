@@ -479,22 +479,26 @@ fn two_at_once_do_not_mix() {
     assert!(!home.remove().restored.is_empty());
 }
 
-#[cfg(unix)]
-/// The second process planned before the first one wrote.
+/// Each process planned before another one wrote.
 #[test]
-fn what_two_set_up_at_once_is_restored_exactly() {
+fn what_several_set_up_at_once_is_restored_exactly() {
     let home = Home::new();
     home.put(".gemini/settings.json", "{\"theme\": \"dark\"}\n");
     let before = home.everything();
-    let (first, second) = (home.plan(), home.plan());
-    assert!(apply(&first.changes, &home.record()).unwrap().findings.is_empty());
-    apply(&second.changes, &home.record()).unwrap();
-    home.set_up();
+    let of = |binary: &str| plan(&home.places, Path::new(binary), None, &[]).unwrap().changes;
+    let applied = |changes: &[Change]| apply(changes, &home.record()).unwrap().findings.len();
+    let (first, second) = (of("/first/tiro"), of("/second/tiro"));
+    assert_eq!(applied(&first), 0);
+    assert!(applied(&second) > 0, "it came too late");
+    let (third, fourth) = (of("/third/tiro"), of("/fourth/tiro"));
+    assert_eq!(applied(&third), 0);
+    assert!(applied(&fourth) > 0, "it came too late");
     let removed = home.remove();
     assert!(removed.edited.is_empty() && removed.findings.is_empty(), "{removed:?}");
     assert_eq!(home.everything(), before);
 }
 
+#[cfg(unix)]
 #[test]
 fn the_record_is_private() {
     use std::os::unix::fs::PermissionsExt;

@@ -122,7 +122,8 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let notices = clamped.into_iter().collect();
     let form = caller.form();
     let reader = caller.author().clone();
-    let page = Page { secret, memory, superseded, reader, start, around, references, linked, notices, budget, form };
+    let page =
+        Page { secret, memory, superseded, reader, start, around, references, linked, notices, budget, form };
     // The first count loads the tokenizer's dictionary, which blocks the thread.
     Ok(tokio::task::spawn_blocking(move || fit(page)).await.expect("fitting does not panic"))
 }

@@ -56,8 +56,9 @@ const PROBE_BYTES: usize = 64 << 10;
 
 /// Runs every check. Reads the whole store and changes nothing.
 pub async fn run(engine: &Engine, caller: &Caller) -> Result<Output> {
-    let mut findings = programs::check(engine, caller).await;
-    findings.extend([configuration(engine), data_directory(engine), surroundings::disk(engine)]);
+    let mut findings = vec![configuration(engine), data_directory(engine), surroundings::disk(engine)];
+    // Opening the list of projects makes an open data directory private, so this comes after the check of it.
+    findings.splice(0..0, programs::check(engine, caller).await);
     findings.extend(providers(engine));
     findings.push(model(engine));
     findings.push(surroundings::documents(engine).await);
