@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use toml_edit::DocumentMut;
 
+use super::mcp::{self, McpClient};
 use super::{Client, Finding, Places, Plan, claude_code, edit};
 use tiro_base::error::quoted;
 use tiro_base::file::user_file;
@@ -53,7 +54,8 @@ pub fn look(places: &Places, root: Option<&Path>, plan: Option<&Plan>) -> Vec<Fi
     }
     // The other clients start only one server for each name, so a server called `tiro` is ours.
     let others = |servers: Vec<String>| servers.into_iter().filter(|name| name != OURS).collect();
-    for client in [Client::Codex, Client::Gemini] {
+    let named = McpClient::all().map(Client::Mcp);
+    for client in [Client::Codex, Client::Gemini].into_iter().chain(named) {
         for path in files(places, root, client) {
             add(client, &path, others(servers_in(&path, client)));
         }
@@ -75,6 +77,10 @@ fn files(places: &Places, root: Option<&Path>, client: Client) -> Vec<PathBuf> {
         Client::Codex => [Some(places.codex.join("config.toml")), in_project(".codex/config.toml")],
         Client::Gemini => [Some(places.gemini.join("settings.json")), in_project(".gemini/settings.json")],
         Client::Git => [None, None],
+        Client::Mcp(client) => {
+            let files = mcp::files(places, root).into_iter();
+            return files.filter(|(each, _)| *each == client).map(|(_, path)| path).collect();
+        }
     };
     files.into_iter().flatten().collect()
 }
@@ -107,7 +113,7 @@ fn json(path: &Path) -> Option<Value> {
 
 /// Returns the names of the servers in `settings` that start Tiro.
 fn servers(settings: &Value) -> Vec<String> {
-    let servers = settings["mcpServers"].as_object().into_iter().flatten();
+    let servers = edit::SERVERS.iter().filter_map(|key| settings[key].as_object()).flatten();
     let words = |server: &Value| {
         let arguments = server["args"].as_array().into_iter().flatten();
         let words = std::iter::once(&server["command"]).chain(arguments);

@@ -12,7 +12,7 @@ use toml_edit::{DocumentMut, Item};
 
 use super::record::Removed;
 use super::{
-    Client, Finding, GitPlace, Keep, Places, SERVE, claude_code, codex, edit, gemini, git_hook, without,
+    Client, Finding, GitPlace, Keep, Places, SERVE, claude_code, codex, edit, gemini, git_hook, mcp, without,
 };
 use tiro_base::error::{Error, Result};
 use tiro_base::file::user_file::{self, Bytes, FileSnapshot};
@@ -27,6 +27,11 @@ pub fn remove(places: Option<&Places>, repositories: &[GitPlace], keep: &Keep, r
         files.extend(
             places.files().into_iter().rev().map(|(client, path)| (client, path, places.home.as_path())),
         );
+    }
+    if let Some(places) = places {
+        let roots = repositories.iter().filter_map(|repository| repository.work_tree.as_deref());
+        let servers = mcp::files(places, roots).into_iter();
+        files.extend(servers.map(|(client, path)| (Client::Mcp(client), path, places.home.as_path())));
     }
     for repository in repositories {
         files.extend(git_hook::own(repository).map(|path| (Client::Git, path, repository.common.as_path())));
@@ -64,7 +69,11 @@ fn remove_entries(client: Client, path: &Path, home: &Path) -> Result<bool> {
     let text = std::str::from_utf8(&now.bytes.0)
         .map_err(|error| Error::bad_input("it is not UTF-8").source(error))?;
     // If the user configured the server, the current text is passed as the former text, so that the server is kept.
-    let before = server(path, text).is_some_and(|server| !is_ours(&server)).then_some(text);
+    let is_theirs = match client {
+        Client::Mcp(client) => !client.is_certainly_ours(text),
+        _ => server(path, text).is_some_and(|server| !is_ours(&server)),
+    };
+    let before = is_theirs.then_some(text);
     let left = match without(client, path, text, before, None) {
         // An invalid file is no failure if it contains none of our entries.
         Err(_) if !text.contains("tiro") => return Ok(false),

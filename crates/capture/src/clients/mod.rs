@@ -16,6 +16,7 @@ mod edit;
 mod gemini;
 mod git_hook;
 mod leftover;
+pub mod mcp;
 mod programs;
 mod record;
 pub mod retention;
@@ -31,7 +32,9 @@ use tiro_base::envelope;
 use tiro_base::error::{Error, Result};
 use tiro_base::file::user_file::{self, FileSnapshot};
 
+use mcp::McpClient;
 pub use programs::{ConfiguredProgram, written};
+use programs::{quoted, unquoted};
 pub use record::{Applied, Removed, apply, lost, was_applied};
 
 /// A program that is set up to use Tiro.
@@ -46,6 +49,9 @@ pub enum Client {
     Gemini,
     /// A repository's git hook, which is set up and removed like a client.
     Git,
+    /// A client that gets only the server.
+    #[serde(untagged)]
+    Mcp(McpClient),
 }
 
 /// The directories in which the clients keep their configuration.
@@ -59,6 +65,8 @@ pub struct Places {
     pub codex: PathBuf,
     /// The directory of Gemini CLI: `.gemini` in `GEMINI_CLI_HOME`, or in the home directory if that is not set.
     pub gemini: PathBuf,
+    /// The directory in which programs keep settings: `XDG_CONFIG_HOME`, otherwise `.config`; on Windows `APPDATA`.
+    pub config: PathBuf,
 }
 
 impl Places {
@@ -179,11 +187,7 @@ struct Setup<'a> {
 ///
 /// [`tiro_base::error::Kind::BadInput`] if the path of the binary is relative or not UTF-8.
 pub fn plan(places: &Places, binary: &Path, project: Option<&GitPlace>, reading: &[String]) -> Result<Plan> {
-    let binary = binary.to_str().filter(|text| binary.is_absolute() && !text.contains(['\n', '\r']));
-    let binary = binary.ok_or_else(|| {
-        Error::bad_input("the program's path can't be written in configuration files")
-            .hint("install it at an absolute path that is valid UTF-8")
-    })?;
+    let binary = writable(binary)?;
     let folder = project.and_then(|project| project.work_tree.as_deref());
     let setup = Setup { places, binary, reading, folder };
     let mut plan = Plan::default();
@@ -199,11 +203,21 @@ pub fn plan(places: &Places, binary: &Path, project: Option<&GitPlace>, reading:
         plan.found.push(Client::Gemini);
         gemini::plan(&setup, &mut plan);
     }
+    mcp::refresh(&setup, &mut plan);
     if let Some(project) = project {
         plan.found.push(Client::Git);
         git_hook::plan(&setup, project, &mut plan);
     }
     Ok(plan)
+}
+
+/// Returns the path of the program as text, if it can be written in configuration files.
+fn writable(binary: &Path) -> Result<&str> {
+    let text = binary.to_str().filter(|text| binary.is_absolute() && !text.contains(['\n', '\r']));
+    text.ok_or_else(|| {
+        Error::bad_input("the program's path can't be written in configuration files")
+            .hint("install it at an absolute path that is valid UTF-8")
+    })
 }
 
 /// Restores the contents that are recorded in `dir`, and removes all other entries that are certainly ours.
@@ -347,7 +361,7 @@ fn allows(reading: &[String]) -> String {
 }
 
 impl Client {
-    /// Returns the client for the word `word`, which [`Client::word`] returns.
+    /// Returns the client with hooks for the word `word`, which [`Client::word`] returns.
     pub fn of(word: &str) -> Option<Client> {
         [Client::ClaudeCode, Client::Codex, Client::Gemini, Client::Git]
             .into_iter()
@@ -361,6 +375,7 @@ impl Client {
             Client::Codex => "codex",
             Client::Gemini => "gemini",
             Client::Git => "git",
+            Client::Mcp(client) => client.word(),
         }
     }
 
@@ -371,6 +386,7 @@ impl Client {
             Client::Codex => "Codex",
             Client::Gemini => "Gemini CLI",
             Client::Git => "git",
+            Client::Mcp(client) => client.name(),
         }
     }
 
@@ -382,6 +398,7 @@ impl Client {
                  `<private>` keeps out"
             }
             Client::Git => "messages, paths and changed words of commits, after secrets are removed",
+            Client::Mcp(_) => "nothing; the agent searches and saves through the server",
         }
     }
 }
@@ -412,28 +429,12 @@ fn without(
         Client::Codex => codex::without(path, text, before).map(Some),
         Client::Gemini => gemini::without(path, text, before, wrote),
         Client::Git => git_hook::without(text),
+        Client::Mcp(client) => client.without(text, before).map(Some),
     }
     .map(|left| {
         let is_empty = |text: &String| matches!(text.trim(), "" | "{}");
         left.filter(|text| before.is_some() || !is_empty(text))
     })
-}
-
-/// Returns `text` as a single word for a shell, quoted if necessary.
-fn quoted(text: &str) -> String {
-    if !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "/._+-".contains(c)) {
-        return text.to_owned();
-    }
-    format!("'{}'", text.replace('\'', r"'\''"))
-}
-
-/// Returns the word that [`quoted`] quoted.
-fn unquoted(word: &str) -> Option<String> {
-    let word = word.trim();
-    match word.strip_prefix('\'').and_then(|word| word.strip_suffix('\'')) {
-        Some(inner) => Some(inner.replace(r"'\''", "'")),
-        None => (!word.is_empty() && !word.contains(char::is_whitespace)).then(|| word.to_owned()),
-    }
 }
 
 fn is_directory(path: &Path) -> bool {

@@ -9,7 +9,7 @@ use serde_json::Value;
 use toml_edit::{DocumentMut, Item};
 
 use super::edit::split_mark;
-use super::{Client, GitPlace, Places, SERVE, edit, git_hook, unquoted};
+use super::{Client, GitPlace, Places, SERVE, edit, git_hook, mcp};
 use tiro_base::file::user_file;
 
 /// A program that an entry of ours starts.
@@ -27,8 +27,10 @@ pub struct ConfiguredProgram {
 /// file that can't be read counts as a file without entries.
 pub fn written(places: &Places, repositories: &[GitPlace]) -> Vec<ConfiguredProgram> {
     let hooks = repositories.iter().filter_map(git_hook::own).map(|path| (Client::Git, path));
+    let roots = repositories.iter().filter_map(|repository| repository.work_tree.as_deref());
+    let servers = mcp::files(places, roots).into_iter().map(|(client, path)| (Client::Mcp(client), path));
     let mut found = Vec::new();
-    for (client, path) in places.files().into_iter().chain(hooks) {
+    for (client, path) in places.files().into_iter().chain(servers).chain(hooks) {
         let Some(text) = text(&path) else { continue };
         let commands = match (client, path.extension().and_then(|extension| extension.to_str())) {
             (Client::Git, _) => git_hook::program(&text).into_iter().collect(),
@@ -58,7 +60,7 @@ fn text(path: &Path) -> Option<String> {
 
 fn in_json(text: &str) -> Vec<String> {
     let Ok(settings) = edit::value(split_mark(text).1) else { return Vec::new() };
-    let server = program_of_server(&settings["mcpServers"]["tiro"]);
+    let servers = edit::SERVERS.iter().filter_map(|key| program_of_server(&settings[key]["tiro"]));
     let groups = settings["hooks"].as_object().into_iter().flat_map(|events| events.values());
     let groups = groups.filter_map(Value::as_array).flatten();
     let hooks = groups.filter_map(|group| group["hooks"].as_array()).flatten();
@@ -67,7 +69,7 @@ fn in_json(text: &str) -> Vec<String> {
             hook["args"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         program_of_hook(hook["command"].as_str()?, &arguments)
     });
-    server.into_iter().chain(hooks).collect()
+    servers.chain(hooks).collect()
 }
 
 fn program_of_server(server: &Value) -> Option<String> {
@@ -106,10 +108,26 @@ fn in_toml(text: &str) -> Vec<String> {
     server.into_iter().chain(hooks).collect()
 }
 
+/// Returns `text` as a single word for a shell, quoted if necessary.
+pub(super) fn quoted(text: &str) -> String {
+    if !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "/._+-".contains(c)) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// Returns the word that [`quoted`] quoted.
+pub(super) fn unquoted(word: &str) -> Option<String> {
+    let word = word.trim();
+    match word.strip_prefix('\'').and_then(|word| word.strip_suffix('\'')) {
+        Some(inner) => Some(inner.replace(r"'\''", "'")),
+        None => (!word.is_empty() && !word.contains(char::is_whitespace)).then(|| word.to_owned()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clients::quoted;
     use crate::clients::tests::Home;
 
     #[test]

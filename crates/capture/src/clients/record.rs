@@ -176,11 +176,13 @@ pub(super) fn hooks(dir: &Path, repositories: &[GitPlace]) -> Result<Vec<PathBuf
     Ok(load(dir)?.files.into_iter().filter_map(found).collect())
 }
 
-/// Returns whether `dir` records a file of a client, not only hooks of repositories.
+/// Returns whether `dir` records a file of a client that is set up without being named, not only hooks of
+/// repositories.
 pub fn was_applied(dir: &Path) -> bool {
     let recorded = load(dir).map(|record| record.files);
+    let is_such = |file: &Recorded| !matches!(file.client, Client::Git | Client::Mcp(_));
     // A record that can't be read may contain such a file.
-    recorded.map_or(true, |files| files.iter().any(|file| file.client != Client::Git))
+    recorded.map_or(true, |files| files.iter().any(is_such))
 }
 
 /// Returns a finding for each recorded hook whose repository can't be found. Such a repository is no longer at its

@@ -196,7 +196,10 @@ impl Config {
             })?;
         let data_dir = std::path::absolute(&data_dir).unwrap_or(data_dir);
         let home = platform.as_ref().map(|platform| platform.home_dir().to_owned());
-        let clients = home.clone().map(|home| Places {
+        let clients =
+            platform.as_ref().map(|platform| (platform.home_dir().to_owned(), platform.config_dir()));
+        let clients = clients.map(|(home, config)| Places {
+            config,
             claude_code: path("CLAUDE_CONFIG_DIR").unwrap_or_else(|| home.join(".claude")),
             codex: path("CODEX_HOME").unwrap_or_else(|| home.join(".codex")),
             gemini: path("GEMINI_CLI_HOME").unwrap_or_else(|| home.clone()).join(".gemini"),

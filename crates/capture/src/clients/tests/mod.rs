@@ -26,6 +26,7 @@ impl Home {
             claude_code: at(".claude"),
             codex: at(".codex"),
             gemini: at(".gemini"),
+            config: at(".config"),
         };
         for client in [&places.claude_code, &places.codex, &places.gemini, &at("data")] {
             fs::create_dir(client).unwrap();

@@ -63,7 +63,7 @@ pub fn of_client(places: &Places, client: Client) -> Listing {
             folders.sort();
             folders.iter().for_each(|folder| walk.enter(folder, DEPTH));
         }
-        Client::Git => {}
+        Client::Git | Client::Mcp(_) => {}
     }
     walk.follow_links();
     walk.listing.files.sort_by(|one, other| one.path.cmp(&other.path));
@@ -182,6 +182,7 @@ mod tests {
             claude_code: home.join(".claude"),
             codex: home.join(".codex"),
             gemini: home.join(".gemini"),
+            config: home.join(".config"),
         };
         let projects = home.join(".claude/projects");
         let put = |path: PathBuf| {

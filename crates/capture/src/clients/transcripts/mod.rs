@@ -76,7 +76,7 @@ pub fn is_named_after(client: Client, path: &Path, hash: Option<&str>, roots: &[
     let is_of = |name: &str, root: &PathBuf| match client {
         Client::ClaudeCode => name == dashed(root),
         Client::Gemini => look::is_hash_of(name, root),
-        Client::Codex | Client::Git => false,
+        Client::Codex | Client::Git | Client::Mcp(_) => false,
     };
     folders.chain(hash).any(|name| roots.iter().any(|root| is_of(name, root)))
 }

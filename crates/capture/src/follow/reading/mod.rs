@@ -422,12 +422,15 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// Returns the transcript format of `client`. Fails for git, which keeps no transcripts.
+/// Returns the transcript format of `client`. Fails for git and for clients that get only the server.
 pub fn format(client: Client) -> Result<Format> {
     match client {
         Client::ClaudeCode => Ok(Format::ClaudeCode),
         Client::Codex => Ok(Format::Codex),
         Client::Gemini => Ok(Format::Gemini),
         Client::Git => Err(Error::bad_input("git keeps no transcripts").hint("use `tiro import git`")),
+        Client::Mcp(client) => {
+            Err(Error::bad_input(format!("Tiro reads no transcripts of {}", client.name())))
+        }
     }
 }
