@@ -52,6 +52,7 @@ mod many_documents;
 mod migrates;
 mod misbehaves;
 mod mock;
+mod names_clients;
 mod never_over_budget;
 mod odd_histories;
 mod opens;

@@ -1,5 +1,6 @@
 //! Connects Tiro to the agents installed on this machine, and disconnects it.
 
+pub mod named;
 mod text;
 
 use std::collections::BTreeSet;
