@@ -54,6 +54,7 @@ mod many_documents;
 mod migrates;
 mod misbehaves;
 mod mock;
+mod names_clients;
 mod never_over_budget;
 mod newer_clients;
 mod odd_histories;

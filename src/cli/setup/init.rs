@@ -3,8 +3,8 @@
 use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::Arc;
-use tiro_host::caller::{Caller, WritingCaller};
-use tiro_tools::operate::import_git;
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use super::import;
 use crate::cli::ask::{answer, confirmed};
@@ -12,9 +12,12 @@ use crate::cli::print::{self, Out};
 use tiro_base::envelope;
 use tiro_base::error::Result;
 use tiro_base::humanize::counted;
+use tiro_capture::clients::mcp::{McpClient, Pasted};
 use tiro_capture::spool::capture::Scope;
+use tiro_host::caller::{Caller, WritingCaller};
 use tiro_host::engine::Engine;
-use tiro_tools::operate::init::{self, Others, Prepared};
+use tiro_tools::operate::import_git;
+use tiro_tools::operate::init::{self, Others, Prepared, named};
 
 /// The arguments of `tiro init`.
 #[derive(clap::Args)]
@@ -35,8 +38,11 @@ pub struct Args {
     /// Don't let agents call the tools that only read without asking
     #[arg(long)]
     ask_before_tools: bool,
+    /// Connect this client instead of the agents installed on this machine; can be given several times
+    #[arg(long, value_name = "NAME", value_parser = clients(), conflicts_with_all = ["no_backfill", "scope", "ask_before_tools"])]
+    client: Vec<McpClient>,
     /// Remove everything that Tiro wrote, but ask before removing the hooks of other repositories
-    #[arg(long, conflicts_with_all = ["no_backfill", "dry_run", "scope", "ask_before_tools"])]
+    #[arg(long, conflicts_with_all = ["no_backfill", "dry_run", "scope", "ask_before_tools", "client"])]
     remove: bool,
     /// With --remove: also remove what other repositories need, without asking
     #[arg(long, requires = "remove")]
@@ -58,6 +64,13 @@ impl ScopeName {
     }
 }
 
+/// Returns the parser of the names of clients.
+fn clients() -> impl TypedValueParser<Value = McpClient> {
+    let values = McpClient::all().map(|client| PossibleValue::new(client.word()).help(client.name()));
+    PossibleValuesParser::new(values)
+        .map(|word| McpClient::of(&word).expect("the parser accepts only the words of clients"))
+}
+
 /// The question about the optional changes of the plan.
 const ALLOW: &str = "Write what is offered, too, so that the agents need not ask you each time?";
 /// The question about the transcripts of Claude Code.
@@ -67,6 +80,9 @@ const KEEP: &str = "Let Claude Code keep transcripts for ten years?";
 pub async fn run(engine: &Arc<Engine>, caller: &WritingCaller, args: Args, out: Out) -> Result<ExitCode> {
     if args.remove {
         return remove(engine, caller, args.all, args.yes, out).await;
+    }
+    if !args.client.is_empty() {
+        return connect(engine, caller, &args, out).await;
     }
     let reading = if args.ask_before_tools { Vec::new() } else { tiro_tools::reading(engine) };
     let mut prepared = init::prepare(engine, caller, args.scope.map(ScopeName::scope), &reading).await?;
@@ -119,11 +135,49 @@ pub async fn run(engine: &Arc<Engine>, caller: &WritingCaller, args: Args, out: 
     } else if can_import {
         print::aside(&prepared.backfill.declined());
     }
-    print::explain(&format!(
-        "Next:\n{}",
-        output.next.iter().map(|line| format!("  {line}\n")).collect::<String>()
-    ));
+    next(&output.next);
     Ok(code)
+}
+
+/// Connects the named clients: shows the changes, asks for confirmation, and writes them.
+async fn connect(engine: &Engine, caller: &Caller, args: &Args, out: Out) -> Result<ExitCode> {
+    let prepared = named::prepare(engine, caller, &args.client).await?;
+    print::explain(&prepared.text());
+    if args.dry_run {
+        return paste(prepared.pasted(), out).map(|()| ExitCode::SUCCESS);
+    }
+    if prepared.is_new() && !args.yes && !confirmed("Write this?", false)? {
+        return out.line("Nothing was changed.").map(|()| ExitCode::SUCCESS);
+    }
+    let output = named::apply(engine, &prepared)?;
+    let text = output.text();
+    if out.json || !text.is_empty() {
+        out.answer(&output, &text)?;
+    }
+    if !out.json {
+        paste(&output.paste, out)?;
+    }
+    next(&output.next);
+    Ok(if output.is_refused { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Prints the texts to paste on stdout, so that they can be copied as they are, and their places on stderr.
+fn paste(texts: &[Pasted], out: Out) -> Result<()> {
+    for pasted in texts {
+        print::explain(&named::heading(pasted));
+        pasted.text.lines().try_for_each(|line| out.line(line))?;
+    }
+    Ok(())
+}
+
+/// Prints the next steps for the user.
+fn next(steps: &[String]) {
+    if !steps.is_empty() {
+        print::explain(&format!(
+            "Next:\n{}",
+            steps.iter().map(|line| format!("  {line}\n")).collect::<String>()
+        ));
+    }
 }
 
 async fn remove(engine: &Engine, caller: &Caller, mut all: bool, yes: bool, out: Out) -> Result<ExitCode> {

@@ -6,6 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::mcp::{self, McpClient};
 use super::servers::{self, Server};
 use super::{Client, Finding, Places, Plan, edit};
 use tiro_base::error::quoted;
@@ -50,7 +51,8 @@ pub fn look(places: &Places, root: Option<&Path>, plan: Option<&Plan>) -> Vec<Fi
         add(Client::ClaudeCode, &path, names(servers::in_file(&path)));
     }
     // The other clients start only one server for each name, so a server called `tiro` is ours.
-    for client in Client::AGENTS.into_iter().filter(|client| *client != Client::ClaudeCode) {
+    let agents = Client::AGENTS.into_iter().filter(|client| *client != Client::ClaudeCode);
+    for client in agents.chain(McpClient::all().map(Client::Mcp)) {
         for path in files(places, root, client) {
             let others = names(servers::in_file(&path)).into_iter().filter(|name| name != OURS);
             add(client, &path, others.collect());
@@ -68,6 +70,10 @@ fn is_ours_there(places: &Places, root: Option<&Path>, client: Client) -> bool {
 /// Returns the configuration files in which `client` may have the server of `tiro init`: the user's file and the
 /// project's file.
 fn files(places: &Places, root: Option<&Path>, client: Client) -> Vec<PathBuf> {
+    if let Client::Mcp(client) = client {
+        let files = mcp::files(places, root).into_iter();
+        return files.filter(|(each, _)| *each == client).map(|(_, path)| path).collect();
+    }
     client.agent().map(|agent| agent.server_files(places, root)).unwrap_or_default()
 }
 

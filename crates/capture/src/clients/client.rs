@@ -20,6 +20,34 @@ pub enum Client {
     Opencode,
     /// A repository's git hook, which is set up and removed like a client.
     Git,
+    /// A client that gets only the server.
+    #[serde(untagged)]
+    Mcp(McpClient),
+}
+
+/// A client that gets only the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum McpClient {
+    /// Visual Studio Code by Microsoft.
+    #[serde(rename = "vscode")]
+    VsCode,
+    /// Cursor by Anysphere.
+    Cursor,
+    /// Zed by Zed Industries.
+    Zed,
+    /// Windsurf by Cognition.
+    Windsurf,
+    /// Claude Desktop by Anthropic.
+    ClaudeDesktop,
+    /// Junie by JetBrains, in its IDEs and in the terminal.
+    Junie,
+    /// AI Assistant by JetBrains.
+    Jetbrains,
+    /// Goose by Block.
+    Goose,
+    /// Any other client that starts MCP servers.
+    Other,
 }
 
 impl Client {
@@ -42,11 +70,17 @@ impl Client {
 
     /// Returns the word for the client on the command line and in the store.
     pub fn word(self) -> &'static str {
+        if let Client::Mcp(client) = self {
+            return client.word();
+        }
         self.agent().map_or("git", |agent| agent.word())
     }
 
     /// Returns the product name.
     pub fn name(self) -> &'static str {
+        if let Client::Mcp(client) = self {
+            return client.name();
+        }
         self.agent().map_or("git", |agent| agent.name())
     }
 
@@ -70,6 +104,7 @@ impl Client {
     /// Returns a text for people that says what Tiro captures of this client.
     pub fn captured(self) -> &'static str {
         match self {
+            Client::Mcp(_) => "nothing; the agent searches and saves through the server",
             Client::Git => "messages, paths and changed words of commits, after secrets are removed",
             _ => {
                 "what you and the agent say, and its tool calls in short, after secrets are removed; not what `tiro pause` or \

@@ -4,7 +4,8 @@
 //! result is parsed and compared with the expected values and comments; the edit is refused if it would lose
 //! anything. A file is never written anew from its parsed values.
 
-use jsonc_parser::cst::{CstInputValue, CstNode, CstObject, CstRootNode};
+pub use jsonc_parser::cst::CstInputValue;
+use jsonc_parser::cst::{CstNode, CstObject, CstRootNode};
 use jsonc_parser::tokens::Token;
 use jsonc_parser::{ParseOptions, Scanner, ScannerOptions, parse_to_serde_value};
 use serde_json::{Map, Value};
@@ -150,6 +151,11 @@ pub fn pretty(value: CstInputValue) -> String {
 /// Returns an object with `members`, in order.
 pub fn object<'a>(members: impl IntoIterator<Item = (&'a str, CstInputValue)>) -> CstInputValue {
     CstInputValue::Object(members.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
+}
+
+/// Returns an array of texts.
+pub fn array(texts: Vec<String>) -> CstInputValue {
+    CstInputValue::Array(texts.into_iter().map(CstInputValue::String).collect())
 }
 
 /// Returns the parsed text. If a key occurs twice, its last value counts.

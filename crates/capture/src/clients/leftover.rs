@@ -8,10 +8,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::agents::is_needed;
 use super::record::{Removed, needed};
 use super::servers::{self, Server};
-use super::{Client, Finding, GitPlace, Keep, Places, SERVE, TOOL_TIMEOUT, git_hook, without};
+use super::{Client, Finding, GitPlace, Keep, Places, SERVE, TOOL_TIMEOUT, git_hook, mcp, without};
 use tiro_base::error::{Error, Result};
 use tiro_base::file::user_file::{self, Bytes, FileSnapshot};
 
@@ -26,6 +25,11 @@ pub fn remove(places: Option<&Places>, repositories: &[GitPlace], keep: &Keep, r
             places.files().into_iter().rev().map(|(client, path)| (client, path, places.home.as_path())),
         );
     }
+    if let Some(places) = places {
+        let roots = repositories.iter().filter_map(|repository| repository.work_tree.as_deref());
+        let servers = mcp::files(places, roots).into_iter();
+        files.extend(servers.map(|(client, path)| (Client::Mcp(client), path, places.home.as_path())));
+    }
     for repository in repositories {
         files.extend(git_hook::own(repository).map(|path| (Client::Git, path, repository.common.as_path())));
     }
@@ -37,7 +41,7 @@ pub fn remove(places: Option<&Places>, repositories: &[GitPlace], keep: &Keep, r
         !is_kept && !removed.recorded.contains(path)
     });
     for (client, path, home) in files {
-        if client == Client::ClaudeCode && path.exists() && is_needed(&path) {
+        if path.exists() && client.agent().is_some_and(|agent| agent.is_needed(&path)) {
             removed.notes.push(needed(&path));
             continue;
         }
@@ -63,8 +67,14 @@ fn remove_entries(client: Client, path: &Path, home: &Path) -> Result<bool> {
     let text = std::str::from_utf8(&now.bytes.0)
         .map_err(|error| Error::bad_input("it is not UTF-8").source(error))?;
     // If the user configured the server, the current text is passed as the former text, so that the server is kept.
-    let server = servers::in_text(path, text).into_iter().find(|server| server.name == "tiro");
-    let before = server.is_some_and(|server| !is_ours(path, &server)).then_some(text);
+    let is_theirs = match client {
+        Client::Mcp(client) => !client.is_certainly_ours(text),
+        _ => {
+            let server = servers::in_text(path, text).into_iter().find(|server| server.name == "tiro");
+            server.is_some_and(|server| !is_ours(path, &server))
+        }
+    };
+    let before = is_theirs.then_some(text);
     let left = match without(client, path, text, before, None) {
         // An invalid file is no failure if it contains none of our entries.
         Err(_) if !text.contains("tiro") => return Ok(false),

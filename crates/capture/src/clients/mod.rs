@@ -15,6 +15,7 @@ mod cut;
 mod edit;
 mod git_hook;
 mod leftover;
+pub mod mcp;
 mod programs;
 mod record;
 pub mod retention;
@@ -34,7 +35,11 @@ use tiro_base::file::user_file::{self, FileSnapshot};
 
 pub use client::Client;
 pub use programs::{ConfiguredProgram, written};
+use programs::{quoted, unquoted};
 pub use record::{Applied, Removed, apply, lost, was_applied};
+
+/// The variable that names the folder in which programs keep their settings.
+const SETTINGS: &str = if cfg!(windows) { "APPDATA" } else { "XDG_CONFIG_HOME" };
 
 /// The places in which the clients keep their files.
 #[derive(Clone, Debug)]
@@ -49,8 +54,8 @@ impl Places {
     /// Returns the places in the home directory `home`. `variable` returns the value of an environment variable, if it
     /// is set.
     pub fn new(home: PathBuf, variable: impl Fn(&str) -> Option<PathBuf>) -> Places {
-        let names =
-            Client::AGENTS.iter().filter_map(|client| client.agent()).flat_map(|agent| agent.variables());
+        let agents = Client::AGENTS.iter().filter_map(|client| client.agent());
+        let names = agents.flat_map(|agent| agent.variables()).chain([&SETTINGS]);
         let variables = names.filter_map(|name| Some((*name, variable(name)?))).collect();
         Places { home, variables }
     }
@@ -58,6 +63,11 @@ impl Places {
     /// Returns the value of an environment variable, or the path `otherwise` in the home directory.
     fn set_or(&self, variable: &str, otherwise: &str) -> PathBuf {
         self.variables.get(variable).cloned().unwrap_or_else(|| self.home.join(otherwise))
+    }
+
+    /// Returns the folder in which programs keep their settings.
+    fn settings(&self) -> PathBuf {
+        self.set_or(SETTINGS, if cfg!(windows) { "AppData/Roaming" } else { ".config" })
     }
 
     /// Returns the folder of the client's configuration. Returns `None` for git.
@@ -190,11 +200,7 @@ struct Setup<'a> {
 ///
 /// [`tiro_base::error::Kind::BadInput`] if the path of the binary is relative or not UTF-8.
 pub fn plan(places: &Places, binary: &Path, project: Option<&GitPlace>, reading: &[String]) -> Result<Plan> {
-    let binary = binary.to_str().filter(|text| binary.is_absolute() && !text.contains(['\n', '\r']));
-    let binary = binary.ok_or_else(|| {
-        Error::bad_input("the program's path can't be written in configuration files")
-            .hint("install it at an absolute path that is valid UTF-8")
-    })?;
+    let binary = writable(binary)?;
     let folder = project.and_then(|project| project.work_tree.as_deref());
     let setup = Setup { places, binary, reading, folder };
     let mut plan = Plan::default();
@@ -204,11 +210,21 @@ pub fn plan(places: &Places, binary: &Path, project: Option<&GitPlace>, reading:
             agent.plan(&setup, &mut plan);
         }
     }
+    mcp::refresh(&setup, &mut plan);
     if let Some(project) = project {
         plan.found.push(Client::Git);
         git_hook::plan(&setup, project, &mut plan);
     }
     Ok(plan)
+}
+
+/// Returns the path of the program as text, if it can be written in configuration files.
+fn writable(binary: &Path) -> Result<&str> {
+    let text = binary.to_str().filter(|text| binary.is_absolute() && !text.contains(['\n', '\r']));
+    text.ok_or_else(|| {
+        Error::bad_input("the program's path can't be written in configuration files")
+            .hint("install it at an absolute path that is valid UTF-8")
+    })
 }
 
 /// Restores the contents that are recorded in `dir`, and removes all other entries that are certainly ours.
@@ -379,31 +395,15 @@ fn without(
     before: Option<&str>,
     wrote: Option<&str>,
 ) -> Result<Option<String>> {
-    match client.agent() {
-        Some(agent) => agent.without(path, text, before, wrote),
-        None => git_hook::without(text),
+    match (client, client.agent()) {
+        (_, Some(agent)) => agent.without(path, text, before, wrote),
+        (Client::Mcp(client), None) => client.without(text, before).map(Some),
+        (_, None) => git_hook::without(text),
     }
     .map(|left| {
         let is_empty = |text: &String| matches!(text.trim(), "" | "{}");
         left.filter(|text| before.is_some() || !is_empty(text))
     })
-}
-
-/// Returns `text` as a single word for a shell, quoted if necessary.
-fn quoted(text: &str) -> String {
-    if !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "/._+-".contains(c)) {
-        return text.to_owned();
-    }
-    format!("'{}'", text.replace('\'', r"'\''"))
-}
-
-/// Returns the word that [`quoted`] quoted.
-fn unquoted(word: &str) -> Option<String> {
-    let word = word.trim();
-    match word.strip_prefix('\'').and_then(|word| word.strip_suffix('\'')) {
-        Some(inner) => Some(inner.replace(r"'\''", "'")),
-        None => (!word.is_empty() && !word.contains(char::is_whitespace)).then(|| word.to_owned()),
-    }
 }
 
 fn is_directory(path: &Path) -> bool {

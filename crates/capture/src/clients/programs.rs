@@ -9,7 +9,7 @@ use serde_json::Value;
 use toml_edit::{DocumentMut, Item};
 
 use super::edit::split_mark;
-use super::{Client, GitPlace, Places, SERVE, edit, git_hook, servers, unquoted};
+use super::{Client, GitPlace, Places, SERVE, edit, git_hook, mcp, servers};
 
 /// The beginning of the line of a plugin that names the program.
 pub const PROGRAM: &str = "const program = ";
@@ -29,8 +29,10 @@ pub struct ConfiguredProgram {
 /// file that can't be read counts as a file without entries.
 pub fn written(places: &Places, repositories: &[GitPlace]) -> Vec<ConfiguredProgram> {
     let hooks = repositories.iter().filter_map(git_hook::own).map(|path| (Client::Git, path));
+    let roots = repositories.iter().filter_map(|repository| repository.work_tree.as_deref());
+    let named = mcp::files(places, roots).into_iter().map(|(client, path)| (Client::Mcp(client), path));
     let mut found = Vec::new();
-    for (client, path) in places.files().into_iter().chain(hooks) {
+    for (client, path) in places.files().into_iter().chain(named).chain(hooks) {
         let Some(text) = servers::read(&path) else { continue };
         let hooks: Vec<String> = match (client, path.extension().and_then(|extension| extension.to_str())) {
             (Client::Git, _) => git_hook::program(&text).into_iter().collect(),
@@ -110,10 +112,26 @@ fn in_toml(text: &str) -> Vec<String> {
     hooks.collect()
 }
 
+/// Returns `text` as a single word for a shell, quoted if necessary.
+pub(super) fn quoted(text: &str) -> String {
+    if !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "/._+-".contains(c)) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// Returns the word that [`quoted`] quoted.
+pub(super) fn unquoted(word: &str) -> Option<String> {
+    let word = word.trim();
+    match word.strip_prefix('\'').and_then(|word| word.strip_suffix('\'')) {
+        Some(inner) => Some(inner.replace(r"'\''", "'")),
+        None => (!word.is_empty() && !word.contains(char::is_whitespace)).then(|| word.to_owned()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clients::quoted;
     use crate::clients::tests::Home;
 
     #[test]

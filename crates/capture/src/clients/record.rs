@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::agents::is_needed;
 use super::{Change, Client, Finding, GitPlace, Keep, git_hook, without};
 use tiro_base::error::{Context, Error, Kind, Result, quoted};
 use tiro_base::file::user_file::{self, Bytes, FileSnapshot, Target};
@@ -183,11 +182,13 @@ pub(super) fn hooks(dir: &Path, repositories: &[GitPlace]) -> Result<Vec<PathBuf
     Ok(load(dir)?.files.into_iter().filter_map(found).collect())
 }
 
-/// Returns whether `dir` records a file of a client, not only hooks of repositories.
+/// Returns whether `dir` records a file of a client that is set up without being named, not only hooks of
+/// repositories.
 pub fn was_applied(dir: &Path) -> bool {
     let recorded = load(dir).map(|record| record.files);
+    let is_such = |file: &Recorded| !matches!(file.client, Client::Git | Client::Mcp(_));
     // A record that can't be read may contain such a file.
-    recorded.map_or(true, |files| files.iter().any(|file| file.client != Client::Git))
+    recorded.map_or(true, |files| files.iter().any(is_such))
 }
 
 /// Returns a finding for each recorded hook whose repository can't be found. Such a repository is no longer at its
@@ -299,7 +300,7 @@ fn undo(file: &Recorded) -> Result<Undone> {
     if file.before.as_ref() == Some(now) {
         return Ok(Undone::Nothing);
     }
-    if file.client == Client::ClaudeCode && is_needed(&file.path) {
+    if file.client.agent().is_some_and(|agent| agent.is_needed(&file.path)) {
         return Ok(Undone::Needed);
     }
     let wrote = file.wrote.iter().find(|wrote| wrote.bytes == now.bytes);

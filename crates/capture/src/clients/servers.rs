@@ -1,5 +1,5 @@
-//! Reads the servers that a configuration file names. All clients name them in one of three ways: as tables of TOML, as
-//! `mcpServers` with a command and its arguments, or as `mcp` with the words of a command line.
+//! Reads the servers that a configuration file names. All clients name them in one of two ways: as tables of
+//! TOML, or below one of a few keys of JSON, with a command and its arguments or with the words of a command line.
 
 use std::path::Path;
 
@@ -8,6 +8,9 @@ use toml_edit::{DocumentMut, Item};
 
 use super::edit;
 use tiro_base::file::user_file;
+
+/// The keys under which clients list their servers.
+const KEYS: [&str; 4] = ["mcpServers", "mcp", "servers", "context_servers"];
 
 /// A server in a configuration file.
 pub struct Server {
@@ -43,7 +46,7 @@ pub fn in_text(path: &Path, text: &str) -> Vec<Server> {
 
 /// Returns the servers in settings that were parsed.
 pub fn in_settings(settings: &Value) -> Vec<Server> {
-    let named = ["mcpServers", "mcp"].iter().filter_map(|key| settings[key].as_object()).flatten();
+    let named = KEYS.iter().filter_map(|key| settings[key].as_object()).flatten();
     named
         .map(|(name, server)| {
             let line = match &server["command"] {

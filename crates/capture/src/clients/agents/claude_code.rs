@@ -109,6 +109,10 @@ impl Agent for ClaudeCode {
         without(path, &text, before).map(Some)
     }
 
+    fn is_needed(&self, path: &Path) -> bool {
+        is_needed(path)
+    }
+
     fn transcripts(&self, places: &Places) -> Vec<PathBuf> {
         vec![self.folder(places).join("projects")]
     }
@@ -178,7 +182,7 @@ fn without(path: &Path, text: &str, before: Option<&str>) -> Result<String> {
 }
 
 /// Returns whether the file at `path` must stay, because a user added something to another file of the plugin.
-pub fn is_needed(path: &Path) -> bool {
+fn is_needed(path: &Path) -> bool {
     let directory = path.ancestors().nth(2).filter(|_| path.ends_with(PLUGIN));
     let is_theirs = |path: &Path| {
         let Some(now) = user_file::look(path).ok().and_then(|target| target.state) else { return false };

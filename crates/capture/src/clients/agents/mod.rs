@@ -13,8 +13,6 @@ use std::path::{Path, PathBuf};
 use super::{Client, Places, Plan, Setup};
 use tiro_base::error::Result;
 
-pub use claude_code::is_needed;
-
 /// A client with an agent. Everything that differs between the clients is here; the code that reads, edits and records
 /// files, and that searches transcripts, is the same for all.
 pub trait Agent: Sync {
@@ -58,7 +56,12 @@ pub trait Agent: Sync {
         wrote: Option<&str>,
     ) -> Result<Option<String>>;
 
-    /// Returns the folders with transcripts.
+    /// Returns whether the file at `path` must stay, because a user added something to another file that needs it.
+    fn is_needed(&self, _path: &Path) -> bool {
+        false
+    }
+
+    /// Returns the folders with transcripts, and transcripts that stand alone.
     fn transcripts(&self, places: &Places) -> Vec<PathBuf>;
 
     /// Returns the database whose sessions are the transcripts, if the client has one.
@@ -98,7 +101,8 @@ pub trait Agent: Sync {
 }
 
 impl Client {
-    /// Returns what is known about the client. Returns `None` for git, which has no agent.
+    /// Returns what is known about the client. Returns `None` for git, which has no agent, and for clients that get only
+    /// the server.
     pub(super) fn agent(self) -> Option<&'static dyn Agent> {
         match self {
             Client::ClaudeCode => Some(&claude_code::ClaudeCode),
@@ -107,7 +111,7 @@ impl Client {
             Client::Qwen => Some(&qwen::Qwen),
             Client::Copilot => Some(&copilot::Copilot),
             Client::Opencode => Some(&opencode::Opencode),
-            Client::Git => None,
+            Client::Git | Client::Mcp(_) => None,
         }
     }
 }

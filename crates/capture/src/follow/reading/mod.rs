@@ -422,7 +422,7 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// Returns the transcript format of `client`. Fails for git, which keeps no transcripts.
+/// Returns the transcript format of `client`. Fails for git and for clients that get only the server.
 pub fn format(client: Client) -> Result<Format> {
     match client {
         Client::ClaudeCode => Ok(Format::ClaudeCode),
@@ -432,5 +432,8 @@ pub fn format(client: Client) -> Result<Format> {
         Client::Copilot => Ok(Format::Copilot),
         Client::Opencode => Ok(Format::Opencode),
         Client::Git => Err(Error::bad_input("git keeps no transcripts").hint("use `tiro import git`")),
+        Client::Mcp(client) => {
+            Err(Error::bad_input(format!("Tiro reads no transcripts of {}", client.name())))
+        }
     }
 }

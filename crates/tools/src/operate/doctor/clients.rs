@@ -67,8 +67,11 @@ pub async fn check(engine: &Engine, caller: &Caller) -> Vec<Finding> {
                         .to_owned(),
                 )
             }
-            // Setup is optional, so only a file that was changed after setup is a fault.
-            _ if was_set_up => finding(false, format!("{file} differs from what `tiro init` would write")),
+            // Setup is optional, so only a file that was changed after setup is a fault. A client that gets only the
+            // server is checked only if it has an entry of ours.
+            _ if was_set_up || matches!(change.client, Client::Mcp(_)) => {
+                finding(false, format!("{file} differs from what `tiro init` would write"))
+            }
             _ => finding(true, format!("{file} is not set up")),
         });
     }

@@ -1,6 +1,7 @@
 //! Connects Tiro to the agents installed on this machine, and disconnects it.
 
 mod keep;
+pub mod named;
 mod text;
 
 use std::collections::BTreeSet;

@@ -10,6 +10,9 @@ use tiro_capture::clients::retention::{OFFERED, SETTING};
 use tiro_capture::clients::{self, Client};
 use tiro_capture::spool::capture::Scope;
 
+/// Says that nothing had to be changed.
+pub(super) const COMPLETE: &str = "Everything is set up; nothing was changed.";
+
 impl Prepared {
     /// Returns the changes that would be made, as text.
     pub fn text(&self) -> String {
@@ -19,10 +22,7 @@ impl Prepared {
             text += &format!("No client is installed ({names}), and this is not a repository.\n");
         }
         text += &self.captured();
-        for clients::Finding { client, path, found, mend } in &self.additional {
-            let path = quoted(path.display());
-            text += &format!("In addition, {} in `{path}`: {found}; {mend}\n", client.name());
-        }
+        text.extend(self.additional.iter().map(additional));
         text += &self.backfill.text(self.project.as_deref());
         for key in &self.unused_keys {
             text += &format!(
@@ -159,21 +159,31 @@ impl Others {
 impl Output {
     /// Returns the answer as text.
     pub fn text(&self) -> String {
-        let mut text = match self.written.is_empty() {
-            true => "Everything is set up; nothing was changed.".to_owned(),
-            false => format!(
-                "Wrote {}. `tiro init --remove` undoes this.",
-                counted(self.written.len(), "file", "files")
-            ),
-        };
-        for finding in &self.findings {
-            text += &format!(
-                "\nNot changed: {}: {}; {}",
-                envelope::one_line(&finding.path.to_string_lossy()),
-                finding.found,
-                finding.mend
-            );
-        }
-        text
+        outcome(&self.written, &self.findings, COMPLETE)
     }
+}
+
+/// Returns a line about a server of Tiro that was configured by hand.
+pub(super) fn additional(server: &clients::Finding) -> String {
+    let clients::Finding { client, path, found, mend } = server;
+    format!("In addition, {} in `{}`: {found}; {mend}\n", client.name(), quoted(path.display()))
+}
+
+/// Returns a text that says which files were written and which were not. It begins with `unchanged` if none was written.
+pub(super) fn outcome(written: &[PathBuf], findings: &[clients::Finding], unchanged: &str) -> String {
+    let mut text = match written.is_empty() {
+        true => unchanged.to_owned(),
+        false => {
+            format!("Wrote {}. `tiro init --remove` undoes this.", counted(written.len(), "file", "files"))
+        }
+    };
+    for finding in findings {
+        text += &format!(
+            "\nNot changed: {}: {}; {}",
+            envelope::one_line(&finding.path.to_string_lossy()),
+            finding.found,
+            finding.mend
+        );
+    }
+    text
 }
