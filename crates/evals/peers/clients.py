@@ -1,12 +1,13 @@
 """Runs clients with Tiro and a mock model, for `evals clients`.
 
-Usage: clients.py --tiro BIN --root DIR --model-dir DIR [--clients claude-code,codex,…] [--npm DIR]
+Usage: clients.py --tiro BIN --root DIR --model-dir DIR [--clients claude-code,codex,gemini] [--npm DIR]
        clients.py --install --npm DIR
 
 Installs the clients and the mock from npm into --npm (ROOT/npm if left out) and gives each client a home and a
 repository below ROOT. There it runs `tiro init --yes` and two sessions of the client. Each step is checked by its
 effects: the results of `tiro`, the hooks' files in the spool, and the requests to the model. No key needed. Then the
-client calls each tool that has a budget, and the tokens that the model received are counted.
+client calls each tool that has a budget, and the tokens that the model received are counted. `qwen`, `copilot` and
+`opencode` are set up by hand, and only that is measured.
 
 Prints tables on stderr and one JSON object on stdout; ends with 1 if a step failed.
 """
@@ -36,8 +37,6 @@ KNOWN = "It is known that the marmalade index lags."
 # Gemini CLI compacts only what is long enough.
 FILLER = " The pantry ledger has a line for each jar, its shelf and its season." * 40
 FULL = {"input_tokens": 900000, "output_tokens": 9, "total_tokens": 900009}
-# The same, as the other interface of OpenAI calls it.
-FULL_CHAT = {"prompt_tokens": 900000, "completion_tokens": 9, "total_tokens": 900009}
 STORE = ("I will note it.", ("TIRO__store_memory", {"text": FACT, "type": "decision"}), None)
 LOOK = ("I will look.", ("TIRO__search_project_memory", {"query": "marmalade cache flushed"}), None)
 # A tool that deletes, which nobody allowed.
@@ -98,9 +97,7 @@ def steps(client):
         if not seen["spool"] and seen["session"] in json.dumps(client.query("sessions")):
             return "followed already"
         check(seen["spool"], "the client's hooks left no reference in the spool")
-        # A session of opencode is a part of its database.
-        transcripts = [re.sub(r"(\.db)/ses_\w+\.jsonl$", r"\1", each["transcript"]) for each in seen["spool"]]
-        check(all(os.path.exists(each) for each in transcripts), "a transcript is not where it says")
+        check(all(os.path.exists(each["transcript"]) for each in seen["spool"]), "a transcript is not where it says")
         return ", ".join(sorted({each["event"] for each in seen["spool"]}))
 
     def pointer_given():
@@ -129,15 +126,16 @@ def steps(client):
         return f"first of {len(behind)}"
 
     def resumed_nothing_twice():
-        # Codex compacts before the next turn if this one says that the window is full, opencode at once.
-        answer = (AGREED, None, {"codex": FULL, "opencode": FULL_CHAT}.get(client.name))
+        # Codex compacts before the next turn if this one says that the window is full.
+        answer = (AGREED, None, FULL if client.name == "codex" else None)
         client.ask("again", AGAIN + FILLER, [answer], seen["session"])
         check(any(WHY in body for body in mock.bodies), "the model was not sent the session's first prompt again")
         client.once(AGREED)
         transcript_imported()
 
     def compaction_survived():
-        client.compacted(seen["session"])
+        if client.name == "claude-code":
+            client.ask("compact", "/compact keep decisions", ["OK."], seen["session"])
         # Gemini CLI compacts between two requests of a turn if the first one says so.
         first = [("I look.", ("list_directory", {"dir_path": "."}), FULL)] if client.name == "gemini" else []
         client.ask("after", AFTER, [*first, LABELS], seen["session"], client.compacting)
@@ -184,6 +182,8 @@ def steps(client):
         commit_linked, resumed_nothing_twice, compaction_survived, pointer_after_compaction, next_session_pointer,
         past_found_there, others_still_ask, tools_shown, prompts_offered, tokens_received, tiro_init_remove,
     )
+    if not client.is_set_up:
+        in_order = (client_installed, tokens_received)
     return [(step.__name__.replace("_", " "), step) for step in in_order], seen
 
 
@@ -220,7 +220,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     for name in ("--tiro", "--root", "--model-dir", "--npm"):
         parser.add_argument(name, type=pathlib.Path)
-    parser.add_argument("--clients", default=",".join(kind.name for kind in KINDS))
+    parser.add_argument("--clients", default="claude-code,codex,gemini")
     parser.add_argument("--install", action="store_true", help="only install the clients and the mock into --npm")
     options = parser.parse_args()
     if not options.npm and not options.root:

@@ -27,15 +27,8 @@ PATIENCE = 180
 SUBJECT = "jam: stir the marmalade before it is flushed"
 COMMIT = f'git commit -q -a -m "{SUBJECT}" && git rev-parse HEAD'
 RECAP = "the larder was stirred and jars remain open"
-# What the clients ask for when they compact.
-ASKED = (
-    "create a detailed summary",
-    "CONTEXT CHECKPOINT",
-    "reason in your scratchpad",
-    "Critically evaluate",
-    "produce the <state_snapshot>",
-    "Keep every section, even when empty",
-)
+# What the three ask for when they compact, and a use of tokens that makes them.
+ASKED = ("create a detailed summary", "CONTEXT CHECKPOINT", "reason in your scratchpad", "Critically evaluate")
 OTHERWISE = {"match": {}, "response": {"content": "OK."}}
 # The tools that write, which the user allows by hand.
 WRITES = ("store_memory", "summarize_conversation", "stash_context", "merge_stashed_context")
@@ -58,7 +51,7 @@ class Mock:
     """
 
     def __init__(self, npm, log):
-        self.step, self.calls, self.bodies, self.once, self.given = "", 0, [], set(), set()
+        self.step, self.calls, self.bodies = "", 0, []
         with socket.socket() as listener:
             listener.bind(("127.0.0.1", 0))
             self.aimock = listener.getsockname()[1]
@@ -95,10 +88,6 @@ class Mock:
     def script(self, step, answers):
         """Loads a step's answers: the last is a text, others are a text, a call of a tool, and tokens to claim."""
         self.step, self.calls, self.bodies = step, len(answers) - 1, []
-        # An answer that ends a turn and claims many tokens is given once: if the client then compacts and goes on, it
-        # would end in a circle.
-        ends = isinstance(answers[-1], tuple) and answers[-1][2]
-        self.once, self.given = {f"{step}-{len(answers) - 1}"} if ends else set(), set()
         summary = {"content": f"<summary>Recap: {RECAP}.</summary>"}
         fixtures = [{"match": {"userMessage": asked}, "response": summary} for asked in ASKED]
         for index, answer in enumerate(answers):
@@ -120,10 +109,7 @@ class Mock:
         named = re.search(r"((?:mcp__?(?:\w+_)?)?tiro(?:__?|-))search_project_memory\b", text)
         ours = {"host", "content-length", "accept-encoding", "connection", "transfer-encoding"}
         headers = {name: value for name, value in handler.headers.items() if name.lower() not in ours}
-        context = f"{self.step}-{done}"
-        headers["X-AIMock-Context"] = context if context not in self.given else "given"
-        if context in self.once and not any(asked in text for asked in ASKED):
-            self.given.add(context)
+        headers["X-AIMock-Context"] = f"{self.step}-{done}"
         upstream = http.client.HTTPConnection("127.0.0.1", self.aimock, timeout=PATIENCE)
         upstream.request(handler.command, handler.path, body, headers)
         answer = upstream.getresponse()
@@ -178,8 +164,8 @@ class Client:
     compacting = ()
     # What a user allows to a tool that may ask a model outside.
     allowing = ()
-    # The prompt that makes the client compact; `None` if it has none outside a terminal.
-    compact = None
+    # Whether `tiro init` sets the client up.
+    is_set_up = True
     # Returns what a person types for one of our prompts; `None` if the client has no slash commands outside a terminal.
     command_for = None
     # What the client puts around the answer of a tool.
@@ -281,11 +267,6 @@ class Client:
         check(line, "the model was sent no pointer")
         return line
 
-    def compacted(self, session):
-        """Has the client compact a session, if it can be asked to. Otherwise the next turn does it."""
-        if self.compact:
-            self.ask("compact", self.compact, ["OK."], session)
-
     def configured(self):
         """Returns the files that say how the client is configured, and the git hook, where they name `tiro`."""
         paths = [*(self.home / name for name in self.configuration), self.repository / ".git/hooks"]
@@ -303,7 +284,6 @@ class ClaudeCode(Client):
     name, command, folder, package = "claude-code", "claude", ".claude", "@anthropic-ai/claude-code@2.1.329"
     configuration = (".claude/settings.json", ".claude/skills/tiro", ".claude/plugins", ".claude.json")
     shell = ("Bash", {"command": COMMIT, "description": "Commit"})
-    compact = "/compact keep decisions"
 
     def configure(self, mock):
         switches = ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_AUTOUPDATER", "ENABLE_TOOL_SEARCH")
@@ -370,66 +350,55 @@ class Gemini(Client):
         return session
 
 
-class Qwen(Client):
-    name, command, folder, package = "qwen", "qwen", ".qwen", "@qwen-code/qwen-code@0.24.4"
-    configuration = (".qwen/settings.json", ".qwen/extensions")
-    shell = ("run_shell_command", {"command": COMMIT, "description": "Commit", "is_background": False})
-    compact = "/compress"
+class ByHand(Client):
+    """A client that `tiro init` does not know: its settings name the server, and it allows every tool."""
+
+    is_set_up, configuration = False, ()
+
+    def say(self, prompt, session, flags):
+        self.run([self.program, *self.arguments(prompt), *flags])
+
+
+class Qwen(ByHand):
+    name, command, folder, package = "qwen", "qwen", ".qwen", "@qwen-code/qwen-code@0.15.10"
 
     def configure(self, mock):
         self.environment |= {"OPENAI_API_KEY": "x", "OPENAI_BASE_URL": f"{mock}/v1", "OPENAI_MODEL": "mock-1"}
-        rules = [f"mcp__tiro__{name}" for name in WRITES]
-        allowed = ["run_shell_command(git commit *)", "run_shell_command(git rev-parse *)", *rules]
-        settings = {"model": {"name": "mock-1"}, "permissions": {"allow": allowed}}
+        server = {"command": str(self.tiro), "args": ["serve"], "trust": True}
+        settings = {"mcpServers": {"tiro": server}, "model": {"name": "mock-1"}}
         self.put(".qwen/settings.json", settings | {"security": {"auth": {"selectedType": "openai"}}})
 
-    def say(self, prompt, session, flags):
-        which = ["--resume", session] if session else ["--session-id", session := str(uuid.uuid4())]
-        self.run([self.program, *which, *flags, "--prompt", prompt])
-        return session
+    def arguments(self, prompt):
+        return ["--prompt", prompt]
 
 
-class Copilot(Client):
+class Copilot(ByHand):
     name, command, folder, package = "copilot", "copilot", ".copilot", "@github/copilot@1.0.102"
-    configuration = (".copilot/mcp-config.json", ".copilot/hooks", ".copilot/settings.json")
-    shell = ("bash", {"command": COMMIT, "description": "Commit"})
-    compact = "/compact"
 
     def configure(self, mock):
         provider = {"BASE_URL": f"{mock}/v1", "TYPE": "openai", "API_KEY": "x"}
         self.environment |= {f"COPILOT_PROVIDER_{name}": value for name, value in provider.items()}
         self.environment |= {"COPILOT_MODEL": "mock-1", "COPILOT_OFFLINE": "true"}
-        # What Copilot CLI writes when a person allows a tool for a repository.
-        commands = {"kind": "commands", "commandIdentifiers": ["git commit", "git rev-parse"]}
-        tools = [{"kind": "mcp", "serverName": "tiro", "toolName": name} for name in WRITES]
-        allowed = {"locations": {str(self.repository): {"tool_approvals": [commands, *tools]}}}
-        self.put(".copilot/permissions-config.json", allowed)
+        server = {"type": "local", "command": str(self.tiro), "args": ["serve"], "tools": ["*"]}
+        self.put(".copilot/mcp-config.json", {"mcpServers": {"tiro": server}})
 
-    def say(self, prompt, session, flags):
-        which = ["--resume", session] if session else ["--session-id", session := str(uuid.uuid4())]
-        self.run([self.program, *which, *flags, "-p", prompt])
-        return session
+    def arguments(self, prompt):
+        return ["-p", prompt, "--allow-tool", "tiro"]
 
 
-class Opencode(Client):
+class Opencode(ByHand):
     name, command, folder, package = "opencode", "opencode", ".config/opencode", "opencode-ai@1.18.33"
-    configuration = (".config/opencode",)
-    shell = ("bash", {"command": COMMIT, "description": "Commit"})
 
     def configure(self, mock):
         options = {"baseURL": f"{mock}/v1", "apiKey": "x"}
-        models = {"mock-1": {"name": "mock-1", "limit": {"context": 200_000, "output": 8000}}}
+        models = {"mock-1": {"name": "mock-1"}}
         provider = {"npm": "@ai-sdk/openai-compatible", "name": "mock", "options": options, "models": models}
-        # It asks only if it is told to; outside a terminal, it takes a question for a no.
-        asked = {"tiro_*": "ask"} | {f"tiro_{name}": "allow" for name in WRITES}
-        settings = {"model": "mock/mock-1", "provider": {"mock": provider}, "permission": asked}
+        server = {"type": "local", "command": [str(self.tiro), "serve"], "enabled": True}
+        settings = {"model": "mock/mock-1", "provider": {"mock": provider}, "mcp": {"tiro": server}}
         self.put(".config/opencode/opencode.json", settings)
 
-    def say(self, prompt, session, flags):
-        which = ["--session", session] if session else []
-        self.run([self.program, "run", *which, *flags, prompt])
-        sessions = json.loads(self.run([self.program, "session", "list", "--format", "json"]))
-        return session or max(sessions, key=lambda each: each["created"])["id"]
+    def arguments(self, prompt):
+        return ["run", prompt]
 
 
 KINDS = (ClaudeCode, Codex, Gemini, Qwen, Copilot, Opencode)

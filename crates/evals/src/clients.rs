@@ -13,8 +13,8 @@ use crate::stats::{Goal, Report};
 /// The clients to run and their directories.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// Clients, separated by commas
-    #[arg(long, default_value = "claude-code,codex,gemini,qwen,copilot,opencode")]
+    /// Clients, separated by commas; also qwen, copilot and opencode, which are set up by hand
+    #[arg(long, default_value = "claude-code,codex,gemini")]
     clients: String,
     /// Directory for the clients, their homes and repositories; temporary by default
     #[arg(long)]
